@@ -1,0 +1,113 @@
+"""What every recording looks like once it is open, whatever file it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from vrik.arrays import Points
+from vrik.frames import TrackedDevice, TrackerSequence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordingInfo:
+    """What can be said about a recording besides its frames.
+
+    Args:
+        path: Where it is.
+        format: Short name of the format, as ``vrik inspect`` prints it.
+        devices: All devices that appear in it.
+        stature_m: The person's height when the file states it. [m]
+        calibration: Frames of the person standing in a T-pose, when the file carries them.
+        skeleton_tpose: (22, 3) true T-pose joints in the order of ``BONES``, when the file states them. [m]
+        counts: What was met on the way, by name ("placeholder frames": 1, "rows cut": 1, ...).
+        notes: Sentences about what is odd, for a person.
+    """
+
+    path: Path
+    format: str
+    devices: tuple[TrackedDevice, ...]
+    stature_m: float | None = None
+    calibration: TrackerSequence | None = None
+    skeleton_tpose: Points | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class Recording(Protocol):
+    """An open recording. Frames come in blocks, so that an hour does not have to fit in memory."""
+
+    @property
+    def info(self) -> RecordingInfo:
+        """What the file says about itself."""
+        ...
+
+    def blocks(self) -> Iterator[TrackerSequence]:
+        """The frames in order, some thousands at a time, all with ``info.devices``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedRecording:
+    """A recording that was small enough to read whole."""
+
+    info: RecordingInfo
+    frames: TrackerSequence
+
+    def blocks(self) -> Iterator[TrackerSequence]:
+        """All frames as one block; none for an empty recording."""
+        if len(self.frames):
+            yield self.frames
+
+
+class Importer(Protocol):
+    """Reads one kind of file."""
+
+    name: str
+    """Short name: "bsor"."""
+
+    summary: str
+    """One line for ``vrik convert --help`` and the docs."""
+
+    suffixes: tuple[str, ...]
+    """Usual endings, lower case with the dot. Content decides; these only break a tie."""
+
+    def recognises(self, head: bytes, path: Path) -> bool:
+        """Whether a file that begins with ``head`` (up to 64 KiB) is of this kind."""
+        ...
+
+    def open(self, path: Path) -> Recording:
+        """Open it.
+
+        Raises:
+            RecordingError: With one sentence for the user.
+        """
+        ...
+
+
+def read_all(recording: Recording) -> TrackerSequence:
+    """All frames of a recording in one sequence (of length 0 when there are none)."""
+    blocks = list(recording.blocks())
+    if len(blocks) == 1:
+        return blocks[0]
+    devices = recording.info.devices
+    k = len(devices)
+    if not blocks:
+        return TrackerSequence.build(
+            np.zeros(0, np.int64), devices, np.zeros((0, k, 3)), np.zeros((0, k, 4)), np.zeros((0, k), bool)
+        )
+    first = blocks[0]
+    joined = {
+        name: np.concatenate([getattr(b, name) for b in blocks])
+        for name in ("time_ns", "position", "rotation", "valid", "result")
+    }
+    for name in ("linear_velocity", "angular_velocity"):
+        if all(getattr(b, name) is not None for b in blocks):
+            joined[name] = np.concatenate([getattr(b, name) for b in blocks])
+        else:
+            joined[name] = None
+    return replace(first, **joined)

@@ -1,0 +1,55 @@
+"""Settings, each a field with a default, a unit and one line of help.
+
+The command line and the docs are made from these classes. This file imports neither numpy nor numba,
+so that ``vrik --help`` stays quick.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionConfig:
+    """What happens to a device's pose before anything else sees it."""
+
+    hold_s: float = 0.3
+    """How long a lost device keeps steering the body with its last pose. [s]"""
+
+    fade_s: float = 0.4
+    """How long the body then takes to let go of it. [s]"""
+
+    return_s: float = 0.2
+    """How long it takes to follow a device again that came back. [s]"""
+
+    max_speed_m_s: float = 20.0
+    """A device that moves faster than this from one frame to the next has jumped, not moved. [m/s]"""
+
+    max_glitch_s: float = 0.1
+    """A jump that lasts longer than this is believed. [s]"""
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceConfig:
+    """Where the tracking space lies in the venue (``T_venue_standing``): yaw and position only."""
+
+    yaw_deg: float = 0.0
+    """Turn of the tracking space about the vertical, positive to the left. [deg]"""
+
+    x_m: float = 0.0
+    """Origin of the tracking space in the venue, +X right. [m]"""
+
+    y_m: float = 0.0
+    """Height of the tracking space's floor in the venue. [m]"""
+
+    z_m: float = 0.0
+    """Origin of the tracking space in the venue, -Z forward. [m]"""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineConfig:
+    """Everything between a tracker frame and a pose frame."""
+
+    condition: ConditionConfig = field(default_factory=ConditionConfig)
+    """Holding, fading and cutting of device poses."""
+
+    space: SpaceConfig = field(default_factory=SpaceConfig)
+    """Where the tracking space lies in the venue."""

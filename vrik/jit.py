@@ -1,0 +1,131 @@
+"""The one place that knows the compiler.
+
+``@kernel`` turns a function of numbers, tuples and float64 arrays into machine code on its first
+call and keeps the result on disk. The cache folder of a kernel is named after its own code, the
+constants it reads and the kernels it calls, so an edit anywhere below it is seen, and two versions
+of vrik on one computer never meet. ``VRIK_JIT=0`` leaves every kernel plain Python, for debugging.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+COMPILED = os.environ.get("VRIK_JIT", "1") != "0"
+"""False when ``VRIK_JIT=0``: every kernel then runs as plain Python."""
+
+_python: dict[Any, types.FunctionType] = {}
+_digests: dict[Any, str] = {}
+_plain: dict[Any, Any] = {}
+
+
+def cache_folder() -> Path:
+    """Where machine code is kept: ``VRIK_CACHE_DIR``, else the user's cache folder."""
+    chosen = os.environ.get("VRIK_CACHE_DIR")
+    if chosen:
+        return Path(chosen) / "kernels"
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("vrik", appauthor=False)) / "kernels"
+
+
+def kernel(function: F) -> F:
+    """Compile ``function`` with numba on first use; keeps its signature for readers and type checkers.
+
+    A kernel reads numbers and arrays, writes into arrays it is given, and calls only other kernels
+    and ``math``. Division by zero gives inf or nan rather than an exception, so a kernel guards its
+    divisions itself.
+    """
+    python = cast(types.FunctionType, function)
+    if not COMPILED:
+        _python[function] = python
+        return function
+    import numba
+
+    digest = _digest(python)
+    with _numba_cache_in(cache_folder() / digest[:16]):
+        compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    _python[compiled] = python
+    _digests[compiled] = digest
+    return cast(F, compiled)
+
+
+def kernels() -> dict[str, Callable[..., Any]]:
+    """All kernels imported so far, by ``module.name``."""
+    return {f"{f.__module__}.{f.__name__}": k for k, f in _python.items()}
+
+
+def plain(compiled: F) -> F:
+    """The same kernel as plain Python, with every kernel it calls plain as well."""
+    if not COMPILED:
+        return compiled
+    if compiled not in _plain:
+        python = _python[compiled]
+        names: dict[str, Any] = dict(python.__globals__)
+        twin = types.FunctionType(python.__code__, names, python.__name__, python.__defaults__)
+        _plain[compiled] = twin
+        for name in python.__code__.co_names:
+            if _is_kernel(names.get(name)):
+                names[name] = plain(names[name])
+    return cast(F, _plain[compiled])
+
+
+@contextmanager
+def on_compile(started: Callable[[str], None]) -> Iterator[None]:
+    """Call ``started(kernel name)`` whenever numba really compiles inside the block (not on a cache hit)."""
+    if not COMPILED:
+        yield
+        return
+    from numba.core import event
+
+    class Listener(event.Listener):  # type: ignore[misc]  # numba has no types
+        def on_start(self, happening: Any) -> None:
+            started(str(happening.data["dispatcher"].py_func.__name__))
+
+        def on_end(self, happening: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Listener()):
+        yield
+
+
+def _is_kernel(value: object) -> bool:
+    try:
+        return value in _python
+    except TypeError:  # unhashable: an array or a list
+        return False
+
+
+def _digest(function: types.FunctionType) -> str:
+    """Hash of a function's code, the global numbers it reads and the kernels it calls."""
+    code = function.__code__
+    parts = [code.co_code.hex(), repr([c for c in code.co_consts if not isinstance(c, types.CodeType)])]
+    parts += [repr(code.co_varnames), repr(function.__defaults__)]
+    for name in code.co_names:
+        value = function.__globals__.get(name)
+        parts.append(name)
+        if _is_kernel(value):
+            parts.append(_digests[value])
+        elif value is not None and not isinstance(value, types.ModuleType | types.FunctionType | type):
+            parts.append(repr(value.tolist() if hasattr(value, "tolist") else value))
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@contextmanager
+def _numba_cache_in(folder: Path) -> Iterator[None]:
+    """Let numba choose ``folder`` for the function decorated inside; other users of numba keep theirs."""
+    from numba import config
+
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before

@@ -1,0 +1,1 @@
+"""Compiled inner loops of the core: vectors, quaternions, forward kinematics."""
