@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -36,6 +38,11 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("vrik", appauthor=False)) / "kernels"
 
 
+def cache_is_writable() -> bool:
+    """False when machine code cannot be kept: every start then compiles anew, in memory."""
+    return _writable(cache_folder())
+
+
 def kernel(function: F) -> F:
     """Compile ``function`` with numba on first use; keeps its signature for readers and type checkers.
 
@@ -50,8 +57,11 @@ def kernel(function: F) -> F:
     import numba
 
     digest = _digest(python)
+    keep = cache_is_writable()
     with _numba_cache_in(cache_folder() / digest[:16]):
-        compiled = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+        compiled = numba.njit(cache=keep, nogil=True, error_model="numpy")(function)
+    if keep:
+        _forgive_damaged_cache(compiled)
     _python[compiled] = python
     _digests[compiled] = digest
     return cast(F, compiled)
@@ -105,10 +115,15 @@ def _is_kernel(value: object) -> bool:
 
 def _digest(function: types.FunctionType) -> str:
     """Hash of a function's code, the global numbers it reads and the kernels it calls."""
-    code = function.__code__
-    parts = [code.co_code.hex(), repr([c for c in code.co_consts if not isinstance(c, types.CodeType)])]
-    parts += [repr(code.co_varnames), repr(function.__defaults__)]
-    for name in code.co_names:
+    parts = [repr(function.__defaults__)]
+    names: list[str] = []
+    codes = [function.__code__]
+    for code in codes:
+        codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]  # a comprehension has its own
+        parts += [code.co_code.hex(), repr([c for c in code.co_consts if not isinstance(c, types.CodeType)])]
+        parts.append(repr(code.co_varnames))
+        names += code.co_names
+    for name in names:
         value = function.__globals__.get(name)
         parts.append(name)
         if _is_kernel(value):
@@ -116,6 +131,42 @@ def _digest(function: types.FunctionType) -> str:
         elif value is not None and not isinstance(value, types.ModuleType | types.FunctionType | type):
             parts.append(repr(value.tolist() if hasattr(value, "tolist") else value))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@cache
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+def _forgive_damaged_cache(compiled: Any) -> None:
+    """A damaged, full or mixed-up cache costs a compilation and never ends the program.
+
+    Two processes that fill one cache at the same time may file one signature's code under
+    another's (numba takes no lock), so what is loaded is checked as well.
+    """
+    stored = compiled._cache
+    load, save = stored.load_overload, stored.save_overload
+
+    def load_if_sound(signature: Any, context: Any) -> Any:
+        try:
+            found = load(signature, context)
+        except Exception:  # whatever unpickling garbage may raise
+            with suppress(OSError):
+                stored.flush()
+            return None
+        wanted = tuple(getattr(signature, "args", signature))
+        return found if found is not None and tuple(found.signature.args) == wanted else None
+
+    def save_if_possible(signature: Any, data: Any) -> None:
+        with suppress(OSError):
+            save(signature, data)
+
+    stored.load_overload, stored.save_overload = load_if_sound, save_if_possible
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def is_rotation(q: Quats, tolerance: float = UNIT_TOLERANCE) -> Bools:
     """Which rows are finite and of length one, give or take ``tolerance``: zeros and placeholders are not."""
     with np.errstate(invalid="ignore", over="ignore"):
         size = np.linalg.norm(np.asarray(q, np.float64), axis=-1)
-        return np.isfinite(size) & (np.abs(size - 1.0) <= tolerance)
+        return np.asarray(np.isfinite(size) & (np.abs(size - 1.0) <= tolerance))
 
 
 def normalize(q: Quats) -> Quats:
@@ -63,7 +63,7 @@ def multiply(a: Quats, b: Quats) -> Quats:
 
 def conjugate(q: Quats) -> Quats:
     """The inverse of a unit quaternion."""
-    return np.asarray(q, np.float64) * np.array([1.0, -1.0, -1.0, -1.0])
+    return np.asarray(np.asarray(q, np.float64) * np.array([1.0, -1.0, -1.0, -1.0]))
 
 
 def rotate(q: Quats, v: Points) -> Points:
