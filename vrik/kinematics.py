@@ -29,10 +29,11 @@ def forward(offsets: Points, rotations_world: Quats, root_world: Vec3, parents: 
         raise ValueError(f"expected offsets ({n}, 3) and rotations ({n}, 4)")
     positions = np.empty((n, 3))
     positions[0] = root_world
+    # Copies: numba compiles read-only arrays, such as PARENTS, as a type of their own.
     _kernels.forward(
-        np.ascontiguousarray(parents, np.int64),
-        np.ascontiguousarray(offsets, np.float64),
-        np.ascontiguousarray(rotations_world, np.float64),
+        np.array(parents, np.int64, order="C"),
+        np.array(offsets, np.float64, order="C"),
+        np.array(rotations_world, np.float64, order="C"),
         positions,
     )
     return positions

@@ -32,11 +32,13 @@ class Pose:
         """From a (3, 4) or (4, 4) matrix such as OpenVR's; rounding noise and half turns are harmless.
 
         Raises:
-            ValueError: If the 3x3 part is no rotation (all zeros, for example).
+            ValueError: If the 3x3 part is no rotation (all zeros or mirroring, for example).
         """
         matrix = np.asarray(matrix, np.float64)
         r = matrix[:3, :3]
-        if not np.isfinite(matrix).all() or not np.allclose(r @ r.T, np.eye(3), atol=0.02):
+        small = bool(np.all(np.abs(r) < 2.0))  # false for NaN; keeps the products below from overflowing
+        turns = small and np.allclose(r @ r.T, np.eye(3), atol=0.02) and np.linalg.det(r) > 0.0
+        if not turns or not np.isfinite(matrix[:3, 3]).all():
             raise ValueError("the 3x3 part is no rotation")
         return cls(quat.from_matrix(r), matrix[:3, 3].copy())
 
