@@ -1,0 +1,69 @@
+"""Readers of every kind of file vrik understands. Content decides which one is used; the suffix breaks ties.
+
+A reader is named in ``IMPORTERS`` as ``"module:Class"`` and imported when a file is opened, so that
+asking for help loads none of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from vrik.errors import RecordingError, UnknownFormatError
+
+if TYPE_CHECKING:
+    from recordings.base import Importer, Recording
+
+IMPORTERS: tuple[str, ...] = ("recordings.native:NativeImporter",)
+"""All readers, in the order they are asked."""
+
+HEAD_BYTES = 64 * 1024
+"""How much of a file the readers see to recognise it. [bytes]"""
+
+
+def importers() -> tuple[Importer, ...]:
+    """One of each reader."""
+    found = []
+    for entry in IMPORTERS:
+        module, name = entry.split(":")
+        found.append(cast("Importer", getattr(import_module(module), name)()))
+    return tuple(found)
+
+
+def find_importer(path: str | Path) -> Importer:
+    """The reader for a file.
+
+    Raises:
+        RecordingError: If there is no such file, or it cannot be read.
+        UnknownFormatError: If it is empty, or nobody recognises it.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise RecordingError(f"there is no file {path}; check the path")
+    if path.is_dir():
+        raise RecordingError(f"{path} is a folder; name one recording in it")
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES)
+    except OSError as error:
+        raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
+    if not head:
+        raise UnknownFormatError(f"{path} is empty; expected a recording")
+    known = importers()
+    fitting = [importer for importer in known if importer.recognises(head, path)]
+    if not fitting:
+        kinds = "; ".join(f"{i.summary} ({', '.join(i.suffixes)})" for i in known)
+        raise UnknownFormatError(f"{path} is no kind of recording that vrik knows. It reads: {kinds}")
+    by_suffix = [importer for importer in fitting if path.suffix.lower() in importer.suffixes]
+    return (by_suffix or fitting)[0]
+
+
+def open_recording(path: str | Path) -> Recording:
+    """Open a recording of any kind.
+
+    Raises:
+        RecordingError: With one sentence for the user: missing, unknown, damaged, of a newer version.
+    """
+    path = Path(path)
+    return find_importer(path).open(path)

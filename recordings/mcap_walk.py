@@ -1,0 +1,247 @@
+"""Walks the records of any MCAP file, however it ends.
+
+The usual readers trust the lengths they find: a cut file then asks for exabytes. Here every length is
+held against the bytes that are left before anything is read, and a chunk is decompressed only as far as
+its stated size, so memory stays within a few chunks.
+
+Source: the MCAP specification, https://mcap.dev/spec.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+import lz4.frame
+import zstandard
+from mcap.data_stream import ReadDataStream
+from mcap.exceptions import McapError
+from mcap.opcode import Opcode
+from mcap.records import Channel, Header, Metadata
+
+from vrik.errors import DamagedRecordingError
+
+MAGIC = b"\x89MCAP0\r\n"
+MAX_RECORD_BYTES = 256 << 20
+"""A larger record, attachments apart, is taken for a damaged length. [bytes]"""
+
+MAX_CHUNK_BYTES = 64 << 20
+"""A chunk that claims to unpack to more than this is not unpacked. [bytes]"""
+
+_RECORD = struct.Struct("<BQ")
+_CHUNK = struct.Struct("<QQQII")  # start, end, size, crc, length of the compression's name
+_MESSAGE = struct.Struct("<HIQQ")  # channel, sequence, log time, publish time
+_MESSAGE_RECORD = struct.Struct("<BQHIQQ")  # both in one
+_STEP = 64 * 1024
+_FOOTER_BYTES = _RECORD.size + 20 + len(MAGIC)
+_KEPT = (Opcode.HEADER, Opcode.CHANNEL, Opcode.MESSAGE, Opcode.METADATA, Opcode.CHUNK, Opcode.MESSAGE_INDEX)
+
+
+Message: TypeAlias = tuple[int, int, bytes]
+"""Channel number, log time [ns], data. A plain tuple, since there are a hundred thousand of them a second."""
+
+
+@dataclass(slots=True)
+class Walk:
+    """What was found besides messages; it fills up while the messages are read.
+
+    Args:
+        profile: Profile in the header.
+        channels: Channels by number.
+        metadata: Metadata records by name.
+        truncated: Whether the file ends before its end record.
+        damaged_chunks: Chunks that could not be unpacked or whose checksum is wrong.
+        lost_messages: How many messages of each channel those chunks held, as far as their index says.
+        lost_bytes: Bytes at the end that belong to no complete record.
+    """
+
+    profile: str = ""
+    channels: dict[int, Channel] = field(default_factory=dict)
+    metadata: dict[str, dict[str, str]] = field(default_factory=dict)
+    truncated: bool = True
+    damaged_chunks: int = 0
+    lost_messages: dict[int, int] = field(default_factory=dict)
+    lost_bytes: int = 0
+
+    def topics(self) -> list[str]:
+        """Names of the channels, in the order of the file."""
+        return [channel.topic for channel in self.channels.values()]
+
+
+def walk_messages(path: Path, walk: Walk) -> Iterator[Message]:
+    """All messages that can be had, in the order of the file.
+
+    Args:
+        path: An MCAP file.
+        walk: Filled on the way: a channel is known before its first message comes.
+
+    Raises:
+        DamagedRecordingError: If the file does not begin as MCAP does.
+        OSError: If it cannot be read.
+    """
+    with path.open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if stream.read(len(MAGIC)) != MAGIC:
+            raise DamagedRecordingError(f"{path} does not begin as an MCAP file does")
+        _read_summary_channels(stream, size, walk)
+        stream.seek(len(MAGIC))
+        in_damaged_chunk = False
+        for opcode, content, whole in _records_of_file(stream, size, walk):
+            if opcode == Opcode.CHUNK:
+                unpacked, sound = _unpack(content)
+                in_damaged_chunk = whole and not sound
+                walk.damaged_chunks += in_damaged_chunk
+                if sound or not whole:
+                    yield from _messages(unpacked, walk)
+            elif opcode == Opcode.MESSAGE_INDEX:
+                if in_damaged_chunk and len(content) >= 6:
+                    channel_id, length = struct.unpack_from("<HI", content)
+                    walk.lost_messages[channel_id] = walk.lost_messages.get(channel_id, 0) + length // 16
+            elif opcode == Opcode.MESSAGE:
+                if len(content) >= _MESSAGE.size:
+                    channel_id, _, log_time, _ = _MESSAGE.unpack_from(content)
+                    yield channel_id, log_time, content[_MESSAGE.size :]
+            else:
+                _note(opcode, content, walk)
+
+
+def _records_of_file(stream: BinaryIO, size: int, walk: Walk) -> Iterator[tuple[int, bytes, bool]]:
+    """(opcode, content, whole) of the data section; only a chunk is handed out when it is cut short."""
+    at = stream.tell()
+    while size - at >= _RECORD.size:
+        head = stream.read(_RECORD.size)
+        if len(head) < _RECORD.size:
+            break
+        opcode, length = _RECORD.unpack(head)
+        left = size - at - _RECORD.size
+        if opcode == 0:  # no such record: a tail of zeros, as a power cut leaves it
+            break
+        if opcode in (Opcode.DATA_END, Opcode.FOOTER):
+            walk.truncated = not _has_footer(stream, size)
+            return
+        if length > left:
+            if opcode == Opcode.CHUNK and left <= MAX_RECORD_BYTES:
+                yield opcode, stream.read(left), False
+            break
+        if opcode in _KEPT and length <= MAX_RECORD_BYTES:
+            content = stream.read(length)
+            if len(content) < length:
+                break
+            yield opcode, content, True
+        at += _RECORD.size + length
+        stream.seek(at)
+    walk.lost_bytes = size - at
+
+
+def _has_footer(stream: BinaryIO, size: int) -> bool:
+    stream.seek(size - len(MAGIC))
+    return stream.read(len(MAGIC)) == MAGIC
+
+
+def _read_summary_channels(stream: BinaryIO, size: int, walk: Walk) -> None:
+    """Channels as repeated in the summary of a closed file: they count when the first chunk is damaged."""
+    if size < len(MAGIC) + _FOOTER_BYTES or not _has_footer(stream, size):
+        return
+    stream.seek(size - _FOOTER_BYTES)
+    opcode, length, start = struct.unpack_from("<BQQ", stream.read(_FOOTER_BYTES))
+    if opcode != Opcode.FOOTER or length != 20 or not 0 < start < size or size - start > MAX_RECORD_BYTES:
+        return
+    stream.seek(start)
+    for opcode, begin, end, content in _records(stream.read(size - start)):
+        if opcode == Opcode.CHANNEL:
+            _note(opcode, content[begin:end], walk)
+
+
+def _records(content: bytes) -> Iterator[tuple[int, int, int, bytes]]:
+    """(opcode, begin, end, content) of the whole records in an unpacked chunk or summary."""
+    at, size = 0, len(content)
+    while size - at >= _RECORD.size:
+        opcode, length = _RECORD.unpack_from(content, at)
+        at += _RECORD.size
+        if length > size - at:
+            return
+        yield opcode, at, at + length, content
+        at += length
+
+
+def _messages(content: bytes, walk: Walk) -> Iterator[Message]:
+    """The messages of an unpacked chunk. This loop sets the reading speed."""
+    at, size = 0, len(content)
+    unpack, head, is_message = _MESSAGE_RECORD.unpack_from, _MESSAGE_RECORD.size, int(Opcode.MESSAGE)
+    while size - at >= _RECORD.size:
+        if content[at] == is_message and size - at >= head:
+            _, length, channel_id, _, log_time, _ = unpack(content, at)
+            end = at + _RECORD.size + length
+            if end > size:
+                return
+            if length >= _MESSAGE.size:
+                yield channel_id, log_time, content[at + head : end]
+        else:
+            opcode, length = _RECORD.unpack_from(content, at)
+            end = at + _RECORD.size + length
+            if end > size:
+                return
+            _note(opcode, content[at + _RECORD.size : end], walk)
+        at = end
+
+
+def _note(opcode: int, content: bytes, walk: Walk) -> None:
+    """Remember a header, channel or metadata record; one that does not parse is as good as missing."""
+    stream = ReadDataStream(io.BytesIO(content))
+    try:
+        if opcode == Opcode.CHANNEL:
+            channel = Channel.read(stream)
+            walk.channels[channel.id] = channel
+        elif opcode == Opcode.HEADER:
+            walk.profile = Header.read(stream).profile
+        elif opcode == Opcode.METADATA:
+            record = Metadata.read(stream)
+            walk.metadata.setdefault(record.name, record.metadata)
+    except (McapError, struct.error, UnicodeDecodeError):
+        return
+
+
+def _unpack(content: bytes) -> tuple[bytes, bool]:
+    """The records of a chunk as far as they can be unpacked, and whether that is all of it, unchanged."""
+    if len(content) < _CHUNK.size:
+        return b"", False
+    _, _, size, checksum, name_length = _CHUNK.unpack_from(content)
+    at = _CHUNK.size + name_length + 8
+    if name_length > 64 or at > len(content) or size > MAX_CHUNK_BYTES:
+        return b"", False
+    name = content[_CHUNK.size : at - 8]
+    unpacked = _decompress(name, content[at:], size)
+    sound = len(unpacked) == size and (checksum == 0 or zlib.crc32(unpacked) == checksum)
+    return unpacked, sound
+
+
+def _decompress(name: bytes, packed: bytes, size: int) -> bytes:
+    """Up to ``size`` bytes; what came out before a fault or the end of the data is kept."""
+    if name == b"":
+        return packed[:size]
+    parts: list[bytes] = []
+    left = size
+    try:
+        if name == b"zstd":
+            reader = zstandard.ZstdDecompressor().stream_reader(packed)
+            while left > 0 and (part := reader.read(min(left, _STEP))):
+                parts.append(part)
+                left -= len(part)
+        elif name == b"lz4":
+            unpacker = lz4.frame.LZ4FrameDecompressor()
+            part = unpacker.decompress(packed, max_length=min(left, _STEP))
+            while part:
+                parts.append(part)
+                left -= len(part)
+                if left <= 0 or unpacker.eof:
+                    break
+                part = unpacker.decompress(b"", max_length=min(left, _STEP))
+    except (zstandard.ZstdError, RuntimeError, EOFError):
+        pass  # the parts so far are whole
+    return b"".join(parts)

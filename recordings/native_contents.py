@@ -1,0 +1,232 @@
+"""The first pass over one of vrik's own recordings: devices, person, events, what is lost; no frames kept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recordings import schema
+from recordings.mcap_walk import Message, Walk, walk_messages
+from vrik import quat
+from vrik.arrays import Points
+from vrik.errors import DamagedRecordingError, RecordingError, UnknownFormatError, UnsupportedVersionError
+from vrik.frames import DEFAULT_PLAYER, DEFAULT_SPACE, DeviceClass, TrackedDevice
+from vrik.skeleton import BONES
+
+MAX_DEVICES = 1024
+"""Records with a device index from here on are not believed."""
+
+_BATCH = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened during a recording.
+
+    Args:
+        name: What: "recentre", "mark", ...
+        host_time_ns: When. [ns]
+        data: Anything else.
+    """
+
+    name: str
+    host_time_ns: int
+    data: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Contents:
+    """What a recording holds besides its frames. Filled by :func:`scan`."""
+
+    devices: dict[int, TrackedDevice] = field(default_factory=dict)
+    stature_m: float | None = None
+    skeleton_tpose: Points | None = None
+    profile: dict[str, Any] | None = None
+    events: list[Event] = field(default_factory=list)
+    calibration: list[Message] = field(default_factory=list)
+    player_id: str = DEFAULT_PLAYER
+    space_id: str = DEFAULT_SPACE
+    frames: int = 0
+    poses: int = 0
+    velocities: int = 0
+    """Bits of the velocities that appear at all."""
+    seen: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(1 << 16, np.bool_))
+    """(65536,) device indices that appear in frames."""
+    bad_rotations: int = 0
+    unreadable: int = 0
+    pending: list[bytes] = field(default_factory=list)
+
+    def device_columns(self) -> tuple[tuple[TrackedDevice, ...], NDArray[np.intp]]:
+        """All devices of the file, and (65536,) the column of each device index; -1 for those left out.
+
+        An index whose description is lost gets a device of unknown class, so that its poses are not lost too.
+        """
+        devices = dict(self.devices)
+        for index in np.flatnonzero(self.seen[:MAX_DEVICES]).tolist():
+            devices.setdefault(index, TrackedDevice(f"unknown{index}", DeviceClass.INVALID))
+        columns = np.full(len(self.seen), -1, np.intp)
+        columns[sorted(devices)] = np.arange(len(devices))
+        return tuple(devices[index] for index in sorted(devices)), columns
+
+
+def topic_of(channel_id: int, walk: Walk) -> str:
+    """The channel's name; "" when the channel is not declared."""
+    channel = walk.channels.get(channel_id)
+    return "" if channel is None else str(channel.topic)
+
+
+def scan(path: Path) -> tuple[Walk, Contents]:
+    """Read a whole file once.
+
+    Raises:
+        UnknownFormatError, UnsupportedVersionError, DamagedRecordingError, RecordingError: As for
+            :class:`recordings.native.NativeRecording`.
+    """
+    walk, contents = Walk(), Contents()
+    try:
+        for message in walk_messages(path, walk):
+            _learn(message, walk, contents)
+    except OSError as error:
+        raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
+    _learn_batch(contents)
+    check_version(path, walk)
+    if contents.frames + contents.poses == 0 and (walk.truncated or walk.damaged_chunks):
+        raise DamagedRecordingError(f"{path} is a vrik recording, but truncated before its first whole frame")
+    return walk, contents
+
+
+def check_version(path: Path, walk: Walk) -> None:
+    """Whether this is a vrik recording that this program knows.
+
+    Raises:
+        UnknownFormatError: If it is an MCAP file of someone else.
+        UnsupportedVersionError: If a newer vrik wrote it.
+        DamagedRecordingError: If it is cut before it says what it is.
+    """
+    stated = walk.metadata.get(schema.METADATA_NAME, {}).get("format", walk.profile)
+    if stated == schema.PROFILE:
+        return
+    if stated.startswith("vrik/"):
+        raise UnsupportedVersionError(
+            f"{path} has format {stated}, this vrik reads {schema.PROFILE}; update with: pip install -U vrik"
+        )
+    cut = "truncated, " if walk.truncated else ""
+    if not walk.profile and not walk.channels and walk.truncated:
+        raise DamagedRecordingError(f"{path} is an MCAP file, truncated before it says what it holds")
+    topics = walk.topics()
+    found = ", ".join(topics[:8]) + (f" and {len(topics) - 8} more" if len(topics) > 8 else "")
+    raise UnknownFormatError(
+        f"{path} is an MCAP file ({cut}channels: {found or 'none'}), but not a vrik recording: "
+        f"expected profile {schema.PROFILE} and channel {schema.TRACKERS}"
+    )
+
+
+def _learn(message: Message, walk: Walk, contents: Contents) -> None:
+    channel_id, _, data = message
+    topic = topic_of(channel_id, walk)
+    if topic == schema.TRACKERS or topic == schema.CALIBRATION:
+        if len(data) % schema.TRACKER_DTYPE.itemsize:
+            contents.unreadable += 1
+            return
+        if topic == schema.CALIBRATION:
+            contents.calibration.append(message)
+        elif contents.frames == 0:
+            about = walk.channels[channel_id].metadata
+            contents.player_id = about.get("player_id", DEFAULT_PLAYER)
+            contents.space_id = about.get("space_id", DEFAULT_SPACE)
+        contents.frames += topic == schema.TRACKERS
+        contents.pending.append(data)
+        if len(contents.pending) >= _BATCH:
+            _learn_batch(contents)
+    elif topic == schema.SKELETON:
+        contents.poses += 1
+    elif topic in schema.JSON_SCHEMAS:
+        try:
+            _learn_json(topic, json.loads(data), contents)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            contents.unreadable += 1
+
+
+def _learn_batch(contents: Contents) -> None:
+    """Which devices and velocities the pending frames have; counts poses without a rotation."""
+    records = np.frombuffer(b"".join(contents.pending), schema.TRACKER_DTYPE)
+    contents.pending = []
+    if len(records):
+        contents.seen[records["device"]] = True
+        contents.velocities |= int(np.bitwise_or.reduce(records["velocities"]))
+        claimed = records["rotation"][records["valid"] != 0]
+        contents.bad_rotations += int(np.sum(~quat.is_rotation(claimed)))
+
+
+def _learn_json(topic: str, document: dict[str, Any], contents: Contents) -> None:
+    if topic == schema.DEVICES:
+        for entry in document["devices"]:
+            index, name = int(entry["index"]), str(entry.get("class", ""))
+            known = contents.devices.get(index)
+            if 0 <= index < MAX_DEVICES:
+                contents.devices[index] = TrackedDevice(
+                    str(entry["serial"]),
+                    DeviceClass[name] if name in DeviceClass.__members__ else DeviceClass.INVALID,
+                    str(entry.get("role", "")) or (known.role if known else ""),
+                    str(entry.get("model", "")),
+                )
+    elif topic == schema.PERSON:
+        stature, joints = document.get("stature_m"), document.get("skeleton_tpose")
+        contents.stature_m = contents.stature_m if stature is None else float(stature)
+        if joints is not None:
+            contents.skeleton_tpose = np.array(joints, np.float64).reshape(len(BONES), 3)
+    elif topic == schema.PROFILE_TOPIC:
+        contents.profile = dict(document)
+    elif topic == schema.EVENTS:
+        event = Event(str(document["name"]), int(document["host_time_ns"]), dict(document.get("data", {})))
+        contents.events.append(event)
+
+
+def counts_of(walk: Walk, contents: Contents) -> dict[str, int]:
+    """What was met on the way, by name."""
+    counts = {
+        "frames": contents.frames,
+        "solved frames": contents.poses,
+        "events": len(contents.events),
+        "frames lost in damaged chunks": lost_frames(walk),
+        "damaged chunks": walk.damaged_chunks,
+        "unreadable messages": contents.unreadable,
+        "samples without a rotation": contents.bad_rotations,
+        "bytes cut off": walk.lost_bytes,
+    }
+    return {name: count for name, count in counts.items() if count or name == "frames"}
+
+
+def lost_frames(walk: Walk) -> int:
+    """How many tracker frames were in chunks that cannot be read."""
+    return sum(
+        n
+        for i, n in walk.lost_messages.items()
+        if i in walk.channels and walk.channels[i].topic == schema.TRACKERS
+    )
+
+
+def notes_of(walk: Walk, contents: Contents) -> tuple[str, ...]:
+    """The same in sentences, where something is lost."""
+    notes = []
+    if walk.truncated:
+        notes.append(
+            f"truncated: the file lacks its end record, as after a crash; {contents.frames} frames read, "
+            f"{walk.lost_bytes} bytes of an unfinished part at the end"
+        )
+    if walk.damaged_chunks:
+        notes.append(
+            f"damaged: {walk.damaged_chunks} chunks cannot be read, with {lost_frames(walk)} frames in them"
+        )
+    if contents.unreadable:
+        notes.append(f"{contents.unreadable} messages have an unexpected form and were left out")
+    if contents.bad_rotations:
+        notes.append(
+            f"{contents.bad_rotations} samples marked valid have no unit quaternion; taken as not tracked"
+        )
+    return tuple(notes)
