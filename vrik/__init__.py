@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from vrik.body import BodyModel as BodyModel
     from vrik.config import ConditionConfig as ConditionConfig
     from vrik.config import PipelineConfig as PipelineConfig
+    from vrik.config import SolveConfig as SolveConfig
     from vrik.config import SpaceConfig as SpaceConfig
+    from vrik.config import SteppingConfig as SteppingConfig
     from vrik.errors import CalibrationError as CalibrationError
     from vrik.errors import DamagedRecordingError as DamagedRecordingError
     from vrik.errors import NetworkError as NetworkError
@@ -70,7 +72,7 @@ _HOME = {
         "TrackerSequence",
         "TrackingResult",
     ),
-    "vrik.config": ("ConditionConfig", "PipelineConfig", "SpaceConfig"),
+    "vrik.config": ("ConditionConfig", "PipelineConfig", "SolveConfig", "SpaceConfig", "SteppingConfig"),
     "vrik.errors": (
         "CalibrationError",
         "DamagedRecordingError",
@@ -116,7 +118,9 @@ __all__ = [  # noqa: RUF022  # grouped as in docs/api.md
     # settings
     "ConditionConfig",
     "PipelineConfig",
+    "SolveConfig",
     "SpaceConfig",
+    "SteppingConfig",
     # recordings and streams
     "RecordingInfo",
     "RecordingWriter",
