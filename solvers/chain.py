@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vrik import quat
 from vrik.arrays import V3, Floats, Points, Quats, Vec3
 
 StopReason: TypeAlias = Literal["reached", "out_of_reach", "max_rounds"]
@@ -85,3 +86,39 @@ def solution(
     elif away > total or away < nearest:
         reason = "out_of_reach"
     return ChainSolution(joints, rotations, reason == "reached", residual, int(rounds), reason)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TurningChain:
+    """What a solver with rotations works on: own copies, checked.
+
+    Args:
+        positions: (n, 3) joints in the world. [m]
+        rotations: (n, 4) canonical world rotations of the segments; the last row is the effector's.
+        offsets: (n, 3) each joint seen from the one before, in the rest pose. [m]
+        weights: (n,) how much each joint takes part, 0 to 1.
+        lengths: (n - 1,) bone lengths. [m]
+    """
+
+    positions: Points
+    rotations: Quats
+    offsets: Points
+    weights: Floats
+    lengths: Floats
+
+
+def turning_chain(
+    root_world: Vec3, rotations_world: Quats, offsets: Points, weights: Floats | None
+) -> TurningChain:
+    """Check and copy the inputs of a solver with rotations; ValueError says which one is wrong."""
+    rest = checked_rows("offsets", offsets, 3)
+    n = len(rest)
+    rotations = quat.normalize(checked_rows("rotations_world", rotations_world, 4))
+    if len(rotations) != n:
+        raise ValueError(f"rotations_world has {len(rotations)} rows, offsets has {n}")
+    shares = checked_values("weights", np.ones(n) if weights is None else weights, n, largest=1.0)
+    positions = np.empty((n, 3))
+    positions[:] = checked_vector("root_world", root_world)
+    for i in range(1, n):
+        positions[i] = positions[i - 1] + quat.rotate(rotations[i - 1], rest[i])
+    return TurningChain(positions, rotations, rest, shares, bone_lengths(positions))
