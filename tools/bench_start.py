@@ -47,7 +47,7 @@ class StartTimes:
     """The same once more, with what the first one kept. [s]"""
 
     first_datagram_s: float | None
-    """From the command ``vrik replay`` to its first datagram, compiled before; None without that command. [s]"""
+    """From ``vrik replay`` to its first datagram, compiled before; None without that command. [s]"""
 
     first_datagram_ever_s: float | None
     """The same with an empty cache folder. [s]"""

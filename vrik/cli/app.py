@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import re
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
 from types import FrameType, ModuleType
 
@@ -74,21 +76,35 @@ def _parse(name: str, module: ModuleType, args: list[str]) -> object:
 
     Raises:
         UsageError: If a flag is unknown.
-        SystemExit: From tyro, after it printed the help or what is wrong.
+        SystemExit: After the help, or what else is wrong, has been printed.
     """
     import tyro
 
-    style = (tyro.conf.FlagCreatePairsOff,)
-    if not any(a in ("-h", "--help") for a in args):
-        known = tyro.extras.get_parser(module.Config, config=style)._option_string_actions
-        for arg in args[: args.index("--")] if "--" in args else args:
-            flag = arg.split("=", 1)[0].replace("_", "-")
-            if flag.startswith("--") and flag not in known:
-                near = _nearest(flag, known)
-                hint = f"did you mean {near}? " if near else ""
-                raise UsageError(f"'vrik {name}' has no option {flag}; {hint}See: vrik {name} --help")
-    parsed: object = tyro.cli(module.Config, prog=f"vrik {name}", args=args, config=style)
-    return parsed
+    def parse(words: list[str]) -> object:
+        parsed: object = tyro.cli(
+            module.Config, prog=f"vrik {name}", args=words, config=(tyro.conf.FlagCreatePairsOff,)
+        )
+        return parsed
+
+    complaint, text = io.StringIO(), io.StringIO()
+    try:
+        with redirect_stderr(complaint):
+            return parse(args)
+    except SystemExit:
+        if not complaint.getvalue():
+            raise
+    with redirect_stdout(text), suppress(SystemExit):
+        parse(["--help"])
+    known = set(re.findall(r"(?<![\w-])--[\w.-]+", text.getvalue()))
+    # A word after an unknown flag is taken for its value, and tyro then speaks of what is missing instead.
+    for word in args[: args.index("--")] if "--" in args else args:
+        flag = word.split("=", 1)[0].replace("_", "-")
+        if flag.startswith("--") and flag not in known:
+            near = _nearest(flag, known)
+            hint = f"did you mean {near}? " if near else ""
+            raise UsageError(f"'vrik {name}' has no option {flag}; {hint}See: vrik {name} --help")
+    sys.stderr.write(complaint.getvalue())
+    raise SystemExit(WRONG_USAGE)
 
 
 def _guarded(work: Callable[[], int]) -> int:
