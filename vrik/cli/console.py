@@ -9,6 +9,7 @@ import io
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -96,6 +97,24 @@ def progress(title: str, total: int | None = None) -> Iterator[Callable[[int], N
             bar.stop()
 
 
+@contextmanager
+def busy(title: str) -> Iterator[None]:
+    """A moving bar on stderr once the work takes over a second, for work that cannot say how far it is."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    bar = _bar(title, None)
+    timer = threading.Timer(BAR_AFTER_S, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
+
+
 def warm_up() -> None:
     """Make all kernels ready; says so only when they really have to be compiled."""
     from vrik import jit
@@ -128,10 +147,11 @@ def warm_up() -> None:
 def _bar(title: str, total: int | None) -> Progress:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    steps = [] if total is None else [MofNCompleteColumn()]
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
+        *steps,
         TimeElapsedColumn(),
         console=stderr_console(),
         transient=True,
