@@ -51,6 +51,7 @@ def reach(joints: Points, lengths: Floats, target: V3, pole: V3, tolerance: floa
     root_to_tip(joints, lengths, root, axis)  # joints that coincide get their bone length back
     if distance(load3(joints, tip), target) > tolerance and off_line(joints, axis) <= ON_LINE * total:
         lie_on_loop(joints, lengths, axis, side_of(pole, axis), away, total)
+        root_to_tip(joints, lengths, root, axis)
     before = math.inf
     for rounds in range(max_rounds):
         miss = distance(load3(joints, tip), target)
