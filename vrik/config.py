@@ -45,6 +45,52 @@ class SpaceConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class SteppingConfig:
+    """When a foot that no tracker is on takes a step."""
+
+    enabled: bool = True
+    """Off: the feet glide along under the pelvis."""
+
+    distance_share: float = 0.06
+    """A step is due when the foot is this far from where it belongs. [statures]"""
+
+    turn_deg: float = 35.0
+    """A step is due when the body has turned this far from the foot. [deg]"""
+
+    swing_s: float = 0.25
+    """How long a foot is in the air. [s]"""
+
+    lift_share: float = 0.035
+    """How high it is lifted. [statures]"""
+
+    lead_s: float = 0.15
+    """A step lands where the body will be this much later. [s]"""
+
+
+@dataclass(frozen=True, slots=True)
+class SolveConfig:
+    """How hard the solvers try."""
+
+    tolerance_m: float = 1e-4
+    """Distance to a target that counts as met. [m]"""
+
+    max_rounds: int = 24
+    """Sweeps or rounds of one solver before it gives up."""
+
+    damping: float = 0.05
+    """Damping of least squares near a straight spine. [m]"""
+
+    neck_limit_deg: float = 70.0
+    """Largest angle between upper chest and neck. [deg]"""
+
+    spine_limit_deg: float = 50.0
+    """Largest angle between neighbouring parts of the spine. [deg]"""
+
+    stepping: SteppingConfig = field(default_factory=SteppingConfig)
+    """When feet without trackers step."""
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineConfig:
     """Everything between a tracker frame and a pose frame."""
 
@@ -53,3 +99,6 @@ class PipelineConfig:
 
     space: SpaceConfig = field(default_factory=SpaceConfig)
     """Where the tracking space lies in the venue."""
+
+    solve: SolveConfig = field(default_factory=SolveConfig)
+    """The solvers."""

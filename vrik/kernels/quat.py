@@ -67,6 +67,12 @@ def qrot(q: Q4, v: V3) -> V3:
 
 
 @kernel
+def carry(q: Q4, origin: V3, v: V3) -> V3:
+    """The point ``v`` of a frame with rotation ``q`` and the given origin, seen from outside."""
+    return add(origin, qrot(q, v))
+
+
+@kernel
 def qnear(q: Q4, reference: Q4) -> Q4:
     """``q`` or ``-q``, whichever is nearer to ``reference``: keeps streams sign-continuous."""
     if qdot(q, reference) < 0.0:

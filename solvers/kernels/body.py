@@ -1,0 +1,109 @@
+"""The whole body: torso first, then arms and legs; turns kept sign-continuous, errors measured."""
+
+import math
+
+from solvers.kernels.limbs import solve_arm, solve_leg
+from solvers.kernels.torso import solve as solve_torso
+from vrik.arrays import Floats, Ints, Points, Quats
+from vrik.jit import kernel
+from vrik.kernels.kinematics import forward, locals_from_world
+from vrik.kernels.quat import load4, qnear, qunit, store4
+from vrik.kernels.vec import distance, load3
+
+HEAD_ROLE, LEFT_HAND_ROLE = 0, 1
+LEFT_FOOT, LEFT_TOES = 16, 17
+
+
+@kernel
+def solve(
+    parents: Ints,
+    offsets: Points,
+    tpose: Points,
+    role_bones: Ints,
+    position: Points,
+    rotation: Quats,
+    weight: Floats,
+    pelvis_position: Points,
+    pelvis_rotation: Quats,
+    chest_rotation: Quats,
+    ankle_position: Points,
+    foot_rotation: Quats,
+    elbow_pole: Points,
+    knee_pole: Points,
+    floor_y: float,
+    spine_weights: Floats,
+    spine_limits: Floats,
+    tolerance: float,
+    sweeps: int,
+    damping: float,
+    last_twist: Floats,
+    joints: Points,
+    lengths: Floats,
+    turns: Quats,
+    positions: Points,
+    rotations: Quats,
+    local_rotations: Quats,
+    reach_error: Floats,
+) -> None:
+    """Pose the body in place: positions (22, 3), rotations and local_rotations (22, 4), reach_error (13,).
+
+    position, rotation, weight: role targets, (13, .). The guess is as in ``solvers.guess.Guess``.
+    ``rotations`` and ``local_rotations`` hold the frame before on entry. last_twist (2,) is remembered;
+    joints (3, 3), lengths (2,) and turns (22, 4) are scratch. Lengths in metres.
+    """
+    solve_torso(
+        load3(pelvis_position, 0),
+        load4(pelvis_rotation, 0),
+        load4(chest_rotation, 0),
+        load3(position, HEAD_ROLE),
+        load4(rotation, HEAD_ROLE),
+        position[1:3],
+        weight[1:3],
+        offsets,
+        spine_weights,
+        spine_limits,
+        tolerance,
+        sweeps,
+        damping,
+        positions,
+        turns,
+    )
+    for side in range(2):
+        solve_arm(
+            side,
+            offsets,
+            position,
+            rotation,
+            weight,
+            elbow_pole,
+            tolerance,
+            sweeps,
+            last_twist,
+            joints,
+            lengths,
+            positions,
+            turns,
+        )
+        solve_leg(
+            side,
+            offsets,
+            floor_y,
+            tpose[LEFT_FOOT, 1],
+            tpose[LEFT_TOES, 1],
+            position,
+            rotation,
+            weight,
+            ankle_position,
+            foot_rotation,
+            knee_pole,
+            positions,
+            turns,
+        )
+    for j in range(len(parents)):
+        store4(rotations, j, qnear(qunit(load4(turns, j)), load4(rotations, j)))
+    forward(parents, offsets, rotations, positions)
+    locals_from_world(parents, rotations, local_rotations, local_rotations)
+    for r in range(len(role_bones)):
+        reach_error[r] = math.nan
+        if weight[r] > 0.0:
+            reach_error[r] = distance(load3(positions, role_bones[r]), load3(position, r))

@@ -1,0 +1,211 @@
+"""From pelvis to head by CCD, then the chest is drawn along where a hand would fall short."""
+
+from solvers.kernels.ccd import solve as solve_ccd
+from solvers.kernels.dls import solve as solve_dls
+from vrik.arrays import Q4, V3, Floats, Points, Quats
+from vrik.jit import kernel
+from vrik.kernels.quat import carry, load4, qarc, qconj, qexp, qlog, qmul, qrot, qslerp, qunit, store4
+from vrik.kernels.vec import add, distance, length, load3, scale, store3, sub, unit_or
+
+HIPS, SPINE, CHEST, UPPER_CHEST, NECK, HEAD = 0, 1, 2, 3, 4, 5
+LEFT_SHOULDER, RIGHT_SHOULDER = 6, 10
+SPINE_JOINTS = 6
+PULL_ROUNDS = 20
+CLAVICLE_LIMIT_RAD = 0.52
+"""How far a collar bone follows the hand. Source: 30 degrees, Parger et al. 2018."""
+PULL_LIMIT_RAD = 0.6
+"""How far one round may turn the chest or the neck after a hand that is out of reach."""
+NECK_LIMIT_RAD = 0.6
+"""How far the neck may be turned away from the head to let a hand reach."""
+SHORTEST_SPINE, LONGEST_SPINE = 0.92, 0.9995
+"""Hips to head over the length of the spine's bones; in motion capture 99 of 100 frames are above 0.93."""
+NECK_SHARE = 0.75
+"""How much of the way from the chest's turn to the head's the neck takes; there it is within 20 degrees."""
+
+
+@kernel
+def limited(q: Q4, limit_rad: float) -> Q4:
+    """The same turn, but by no more than ``limit_rad``."""
+    v = qlog(q)
+    angle = length(v)
+    if angle <= limit_rad:
+        return q
+    return qexp(scale(v, limit_rad / angle))
+
+
+@kernel
+def bring_into_reach(pelvis: V3, head: V3, offsets: Points) -> V3:
+    """The pelvis, no farther from the head than the spine is long and not on top of it."""
+    longest = 0.0
+    for j in range(SPINE, SPINE_JOINTS):
+        longest += length(load3(offsets, j))
+    away = distance(pelvis, head)
+    wanted = min(max(away, SHORTEST_SPINE * longest), LONGEST_SPINE * longest)
+    direction = unit_or(sub(pelvis, head), (0.0, -1.0, 0.0))
+    return add(head, scale(direction, wanted))
+
+
+@kernel
+def spread_turns(rotations: Quats, chest_turn: Q4) -> None:
+    """A first guess for the spine's rotations between hips and head, both already set."""
+    hips = load4(rotations, HIPS)
+    store4(rotations, SPINE, qslerp(hips, chest_turn, 1.0 / 3.0))
+    store4(rotations, CHEST, qslerp(hips, chest_turn, 2.0 / 3.0))
+    store4(rotations, UPPER_CHEST, chest_turn)
+    store4(rotations, NECK, qslerp(chest_turn, load4(rotations, HEAD), NECK_SHARE))
+
+
+@kernel
+def reach_for(
+    offsets: Points, positions: Points, rotations: Quats, collar: int, hand: V3, weight: float
+) -> float:
+    """Swing a collar bone after the hand; returns how far the straight arm still falls short. [m]
+
+    ``collar`` is the row of the shoulder bone; its rotation and the rows of shoulder and upper arm
+    positions are set.
+    """
+    chest = load4(rotations, UPPER_CHEST)
+    root = carry(chest, load3(positions, UPPER_CHEST), load3(offsets, collar))
+    arm = length(load3(offsets, collar + 2)) + length(load3(offsets, collar + 3))
+    bone = qrot(chest, load3(offsets, collar + 1))
+    far = distance(add(root, bone), hand) / arm
+    share = min(max((far - 0.95) / 0.08, 0.0), 1.0) * weight
+    turn = (1.0, 0.0, 0.0, 0.0)
+    if share > 0.0:
+        # Turn the bone so that arm and bone lie in one line to the hand, as far as the joint allows.
+        wanted = limited(
+            qarc(unit_or(bone, (0.0, 1.0, 0.0)), unit_or(sub(hand, root), (0.0, 1.0, 0.0))),
+            CLAVICLE_LIMIT_RAD,
+        )
+        turn = qslerp(turn, wanted, share)
+    store4(rotations, collar, qunit(qmul(turn, chest)))
+    store3(positions, collar, root)
+    store3(positions, collar + 1, carry(load4(rotations, collar), root, load3(offsets, collar + 1)))
+    return (distance(load3(positions, collar + 1), hand) - 0.9995 * arm) * weight
+
+
+@kernel
+def pull_chest(offsets: Points, positions: Points, rotations: Quats, collar: int, hand: V3) -> None:
+    """Turn upper chest and neck so that a stretched arm comes nearer to ``hand``; the head stays."""
+    arm = length(load3(offsets, collar + 2)) + length(load3(offsets, collar + 3))
+    for joint in range(UPPER_CHEST, HEAD):
+        pivot = load3(positions, joint + 1)
+        shoulder = load3(positions, collar + 1)
+        tip = add(shoulder, scale(unit_or(sub(hand, shoulder), (0.0, 1.0, 0.0)), arm))
+        q = qarc(unit_or(sub(tip, pivot), (0.0, 1.0, 0.0)), unit_or(sub(hand, pivot), (0.0, 1.0, 0.0)))
+        q = limited(q, PULL_LIMIT_RAD)
+        turned = qmul(q, load4(rotations, joint))
+        if joint == NECK:
+            head = load4(rotations, HEAD)
+            turned = qmul(head, limited(qmul(qconj(head), turned), NECK_LIMIT_RAD))
+        store4(rotations, joint, qunit(turned))
+        hang_from_head(offsets, positions, rotations)
+        chest = load4(rotations, UPPER_CHEST)
+        root = carry(chest, load3(positions, UPPER_CHEST), load3(offsets, collar))
+        store3(positions, collar, root)
+        store3(positions, collar + 1, add(root, qrot(chest, load3(offsets, collar + 1))))
+
+
+@kernel
+def hang_from_head(offsets: Points, positions: Points, rotations: Quats) -> None:
+    """Neck and upper chest positions from the head down, by their rotations."""
+    neck = sub(load3(positions, HEAD), qrot(load4(rotations, NECK), load3(offsets, HEAD)))
+    store3(positions, NECK, neck)
+    upper = sub(neck, qrot(load4(rotations, UPPER_CHEST), load3(offsets, NECK)))
+    store3(positions, UPPER_CHEST, upper)
+
+
+@kernel
+def meet(
+    positions: Points,
+    rotations: Quats,
+    offsets: Points,
+    weights: Floats,
+    limits: Floats,
+    target: V3,
+    tolerance: float,
+    sweeps: int,
+    damping: float,
+) -> None:
+    """Bring the tip of a piece of the spine onto ``target``: CCD, then DLS for what near-straight leaves."""
+    solve_ccd(
+        positions, rotations, offsets, weights, target, tolerance, 0.5, sweeps, limits, load4(rotations, 0)
+    )
+    if distance(load3(positions, len(positions) - 1), target) > tolerance:
+        solve_dls(positions, rotations, offsets, weights, target, tolerance, 0.3, sweeps, damping)
+
+
+@kernel
+def solve(
+    pelvis: V3,
+    pelvis_turn: Q4,
+    chest_turn: Q4,
+    head: V3,
+    head_turn: Q4,
+    hands: Points,
+    hand_weights: Floats,
+    offsets: Points,
+    weights: Floats,
+    limits: Floats,
+    tolerance: float,
+    sweeps: int,
+    damping: float,
+    positions: Points,
+    rotations: Quats,
+) -> None:
+    """Pose hips to head and both collar bones, in place (rows of ``positions`` and ``rotations``, (22, .)).
+
+    hands (2, 3) wrist targets and their weights (2,); weights (6,) and limits (6,) of the spine joints as
+    in ``ccd.solve``. The head is met exactly: what the spine cannot give, the hips give.
+    """
+    store4(rotations, HIPS, pelvis_turn)
+    store4(rotations, HEAD, head_turn)
+    store3(positions, HIPS, bring_into_reach(pelvis, head, offsets))
+    spread_turns(rotations, chest_turn)
+    spine = positions[:SPINE_JOINTS]
+    meet(
+        spine,
+        rotations[:SPINE_JOINTS],
+        offsets[:SPINE_JOINTS],
+        weights,
+        limits,
+        head,
+        tolerance,
+        sweeps,
+        damping,
+    )
+    miss = sub(head, load3(positions, HEAD))
+    for j in range(SPINE_JOINTS):
+        store3(positions, j, add(load3(positions, j), miss))
+
+    pulled = False
+    for _ in range(PULL_ROUNDS):
+        short = False
+        for side in range(2):
+            collar = LEFT_SHOULDER if side == 0 else RIGHT_SHOULDER
+            if reach_for(offsets, positions, rotations, collar, load3(hands, side), hand_weights[side]) > 0.0:
+                pull_chest(offsets, positions, rotations, collar, load3(hands, side))
+                short = True
+                pulled = True
+        if not short:
+            break
+    if pulled:
+        chest_joint = load3(positions, UPPER_CHEST)
+        n = UPPER_CHEST + 1
+        meet(
+            positions[:n],
+            rotations[:n],
+            offsets[:n],
+            weights[:n],
+            limits[:n],
+            chest_joint,
+            tolerance,
+            sweeps,
+            damping,
+        )
+        miss = sub(chest_joint, load3(positions, UPPER_CHEST))
+        for j in range(n):
+            store3(positions, j, add(load3(positions, j), miss))
+        for side in range(2):
+            collar = LEFT_SHOULDER if side == 0 else RIGHT_SHOULDER
+            reach_for(offsets, positions, rotations, collar, load3(hands, side), hand_weights[side])

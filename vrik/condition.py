@@ -1,0 +1,129 @@
+"""From raw device poses to poses one can rely on: nothing NaN, nothing sudden, and an age for each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from vrik import quat
+from vrik.arrays import Bools, Floats, Ints, Points, Quats
+from vrik.config import ConditionConfig
+from vrik.frames import DeviceState, TrackedDevice, TrackerFrame, TrackingResult
+from vrik.kernels import condition as _kernels
+
+MAX_STEP_S = 0.5
+"""A longer pause between frames counts as this much for holding and blending. [s]"""
+
+
+@dataclass(slots=True, eq=False)
+class FilterState:
+    """What is remembered of k devices between frames.
+
+    ``position`` (k, 3) [m] and ``rotation`` (k, 4) are the poses to use, ``weight`` (k,) how much of
+    them (1 in full, 0 not at all), ``state`` (k,) ``DeviceState`` values and ``age_s`` (k,) how long
+    ago the device was last tracked (inf: never).
+    """
+
+    position: Points
+    rotation: Quats
+    weight: Floats
+    state: Ints
+    age_s: Floats
+    from_position: Points
+    from_rotation: Quats
+    glitch_s: Floats
+    blend_s: Floats
+    blend_left_s: Floats
+    jumped: Bools
+
+    @classmethod
+    def fresh(cls, k: int) -> FilterState:
+        """No device has been seen yet."""
+        return cls(
+            np.zeros((k, 3)),
+            quat.identity(k),
+            np.zeros(k),
+            np.full(k, int(DeviceState.ABSENT), np.int64),
+            np.full(k, np.inf),
+            np.zeros((k, 3)),
+            quat.identity(k),
+            np.zeros(k),
+            np.zeros(k),
+            np.zeros(k),
+            np.zeros(k, np.bool_),
+        )
+
+
+class Conditioner:
+    """Holds, fades and blends device poses; devices are known by serial, so slots may change freely.
+
+    Repeated time stamps advance nothing but still replace the pose; times that run backwards count
+    as repeated.
+    """
+
+    def __init__(self, config: ConditionConfig = ConditionConfig()) -> None:  # noqa: B008  # frozen
+        self._config = config
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all devices."""
+        self._devices: tuple[TrackedDevice, ...] = ()
+        self._time_ns: int | None = None
+        self.state = FilterState.fresh(0)
+
+    def step(self, frame: TrackerFrame) -> FilterState:
+        """Advance to ``frame``; the state returned is this object's own and changes with the next step."""
+        if frame.devices is not self._devices:
+            self._follow_serials(frame.devices)
+        dt_s = 0.0 if self._time_ns is None else (frame.host_time_ns - self._time_ns) * 1e-9
+        self._time_ns = max(frame.host_time_ns, self._time_ns or frame.host_time_ns)
+        c, s = self._config, self.state
+        _kernels.condition(
+            frame.position,
+            frame.rotation,
+            frame.valid,
+            frame.result,
+            min(max(dt_s, 0.0), MAX_STEP_S),
+            c.hold_s,
+            c.fade_s,
+            c.return_s,
+            c.max_speed_m_s,
+            c.max_glitch_s,
+            s.position,
+            s.rotation,
+            s.from_position,
+            s.from_rotation,
+            s.age_s,
+            s.glitch_s,
+            s.blend_s,
+            s.blend_left_s,
+            s.weight,
+            s.state,
+            s.jumped,
+        )
+        return s
+
+    def _follow_serials(self, devices: tuple[TrackedDevice, ...]) -> None:
+        """Carry each device's memory to its new row; a device not seen before starts afresh."""
+        old = {device.serial: i for i, device in enumerate(self._devices)}
+        before, self.state = self.state, FilterState.fresh(len(devices))
+        for i, device in enumerate(devices):
+            j = old.get(device.serial)
+            if j is not None:
+                for name in FilterState.__dataclass_fields__:
+                    getattr(self.state, name)[i] = getattr(before, name)[j]
+        self._devices = devices
+
+
+def conditioned(frame: TrackerFrame, state: FilterState) -> TrackerFrame:
+    """``frame`` with the poses of ``state``; valid where the device is tracked in this very frame."""
+    valid = (state.state == DeviceState.OK) | (state.state == DeviceState.RETURNING)
+    result = np.where(valid, TrackingResult.RUNNING_OK, TrackingResult.RUNNING_OUT_OF_RANGE)
+    return replace(
+        frame,
+        position=state.position.copy(),
+        rotation=state.rotation.copy(),
+        valid=valid,
+        result=result.astype(np.int64),
+    )
