@@ -1,4 +1,4 @@
-"""How controllers are held, when no T-pose shows it: in the fist, like a wand, or as hanging arms tell."""
+"""How controllers are held, when no T-pose shows it: in the fist or like a wand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from calibration.facing import looks_ahead, yaw_of, yaw_rotation
 from calibration.mounting import grip
 from calibration.samples import Samples
 from vrik import quat
-from vrik.arrays import Bools, Quat, Quats
+from vrik.arrays import Bools, Quats
 from vrik.body import BodyModel
 from vrik.skeleton import BONE
 
@@ -18,20 +18,17 @@ HANGING_TILT_RAD = np.radians(80.0)
 """How far below the T-pose an arm hangs."""
 HANGING_SHARE = 0.5
 """A controller lower than this share of the stature hangs at the side of somebody who stands."""
-OTHER_GRIP_RAD = np.radians(50.0)
-"""A hanging controller turned more than this against the fist grip is held in another way."""
 WAND_MARGIN = 0.28
 """By how much the wand grip must point more along the arms, in cosines. Over 56 clips of motion capture a
 true fist grip reached 0.27 once, when boxing; six of seven takes with wands reach 0.30 to 0.67."""
 MIN_ROWS = 15
 
 
-def unusual(take: Samples, columns: Mapping[str, int], upright: Bools, body: BodyModel) -> dict[str, Quat]:
-    """``R_bone_device`` of the hands whose controller is not held in the usual fist grip.
+def held_like_wands(take: Samples, columns: Mapping[str, int], upright: Bools, body: BodyModel) -> bool:
+    """Whether the controllers are held like wands (-Z to the thumb) and not in the usual fist grip.
 
-    The arms' direction over the whole take tells wands from fists. If it hints at wands, hanging arms show
-    the whole rotation, and a hand that never hangs gets the mirror image of the other one; when neither
-    hangs the hint must be clear.
+    The arms' direction over the whole take tells the two apart. Where it only hints at wands, arms that
+    hang while the person stands must say so too.
 
     Args:
         take: Device poses.
@@ -40,12 +37,10 @@ def unusual(take: Samples, columns: Mapping[str, int], upright: Bools, body: Bod
         body: Their lengths.
     """
     hands = [side for side in ("left", "right") if side + "_hand" in columns]
-    head = columns["head"]
-    facing = yaw_rotation(yaw_of(take.rotation[:, head]))
+    facing = yaw_rotation(yaw_of(take.rotation[:, columns["head"]]))
     margin = _wand_margin(take, columns, hands, facing, body)
-    if margin <= 0.0:
-        return {}
-    seen: dict[str, Quat] = {}
+    if margin > WAND_MARGIN or margin <= 0.0:
+        return margin > WAND_MARGIN
     for side in hands:
         column = columns[side + "_hand"]
         low = take.position[:, column, 1] < HANGING_SHARE * body.stature_m
@@ -53,17 +48,9 @@ def unusual(take: Samples, columns: Mapping[str, int], upright: Bools, body: Bod
         if rows.sum() >= MIN_ROWS:
             rest = hanging(facing[rows], side)
             turn = quat.average(quat.multiply(quat.conjugate(rest), take.rotation[rows, column]))
-            if quat.angle(turn, grip(side)) > OTHER_GRIP_RAD:
-                seen[side] = turn
-    if not seen and margin > WAND_MARGIN:
-        seen = {side: grip(side, "wand") for side in hands}
-    found = {}
-    for side in hands:
-        other = "right" if side == "left" else "left"
-        if side in seen or other in seen:
-            mirrored = seen.get(other, quat.identity()) * np.array([1.0, 1.0, -1.0, -1.0])
-            found[side + "_hand"] = seen.get(side, mirrored)
-    return found
+            if quat.angle(turn, grip(side, "wand")) < quat.angle(turn, grip(side)):
+                return True
+    return False
 
 
 def hanging(facing: Quats, side: str) -> Quats:

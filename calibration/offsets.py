@@ -13,7 +13,7 @@ import numpy as np
 
 from calibration import grips
 from calibration.facing import looks_ahead, yaw_of, yaw_rotation
-from calibration.mounting import kind_of, nominal, side_of
+from calibration.mounting import grip, kind_of, nominal, side_of
 from calibration.samples import Samples
 from vrik import quat
 from vrik.arrays import Bools, Floats, Quats, Vec3
@@ -106,8 +106,8 @@ def while_standing(take: Samples, roles: Mapping[str, str], body: BodyModel) -> 
     """``T_bone_device`` of what can be told from frames in which the person just stands.
 
     Their bones are taken to be at rest, turned with the head. Body trackers get a rotation and a position;
-    elbows a rotation from hanging arms; controllers one only when they are clearly held in another way than
-    usual (see ``grips``). The head is left out: it is what everything else is measured against.
+    elbows a rotation from hanging arms; controllers the grip of wands when they are held so (see
+    ``grips``). The head is left out: it is what everything else is measured against.
 
     Args:
         take: Any device poses.
@@ -116,8 +116,11 @@ def while_standing(take: Samples, roles: Mapping[str, str], body: BodyModel) -> 
     """
     columns = _columns(take, roles)
     upright = _upright(take, columns["head"], body)
-    held = grips.unusual(take, columns, upright, body)
-    mounts = {role: Pose(turn, nominal(role, body).translation) for role, turn in held.items()}
+    mounts: dict[str, Pose] = {}
+    if grips.held_like_wands(take, columns, upright, body):
+        for role in columns:
+            if kind_of(role) == "hand":
+                mounts[role] = Pose(grip(side_of(role), "wand"), nominal(role, body).translation)
     if upright.sum() < MIN_ROWS:
         return mounts
     take = take.part(upright)

@@ -147,7 +147,7 @@ def _unseen_straps(others: Sequence[str], from_standing: Mapping[str, Pose]) -> 
         )
     held = [role.replace("_", " ") for role in others if role in from_standing and role not in body]
     if held:
-        said.append(f"No T-pose: the grip of {', '.join(held)} is guessed from how the arms move.")
+        said.append(f"No T-pose: {', '.join(held)} seem to be held like wands, pointing to the thumb.")
     return said
 
 

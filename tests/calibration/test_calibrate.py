@@ -340,13 +340,16 @@ def test_real_tpose_is_found_and_measured(shared: Path) -> None:
         assert height == pytest.approx(found.body.ankle_height_m, abs=0.01)
 
 
-def test_wands_are_noticed_without_a_tpose(shared: Path) -> None:
-    """The grip guessed from walking is near the one measured in the same set's T-pose."""
-    truth = calibrate(vive(shared, "calibration.csv")).device_bone_rotation
-    found = calibrate(vive(shared, "walking_3.csv")).device_bone_rotation
+@pytest.mark.parametrize("name", [name for name in VIVE if name != "calibration.csv"])
+def test_wands_are_noticed_without_a_tpose(shared: Path, name: str) -> None:
+    """Long controllers point to the thumb: no take is solved with a fist grip, 80 degrees off."""
+    truth = calibrate(vive(shared, "calibration.csv"))
+    found = calibrate(vive(shared, name))
 
     for role in ("left_hand", "right_hand"):
-        assert np.degrees(quat.angle(found[ROLE[role]], truth[ROLE[role]])) < 45.0
+        i = ROLE[role]
+        off = quat.angle(found.device_bone_rotation[i], truth.device_bone_rotation[i])
+        assert np.degrees(off) < 25.0
 
 
 def test_all_zero_recording_has_no_usable_frames(shared: Path) -> None:
