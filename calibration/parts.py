@@ -22,6 +22,9 @@ PLACES: Mapping[str, tuple[tuple[float, float, float, float], ...]] = {
 }
 CAPACITY = {"waist": 1, "chest": 1, "shoulder": 2, "elbow": 2, "knee": 2, "foot": 2}
 
+RARITY = {"waist": 0.0, "chest": 4.0, "shoulder": 6.0, "elbow": 4.0, "knee": 6.0, "foot": 0.0}
+"""Extra cost of parts that few people wear trackers on: waist and feet come first in every common set."""
+
 LEAVE_OUT_COST = 30.0
 """A tracker that fits no free part better than this is left out."""
 
@@ -56,7 +59,7 @@ def choose(places: Sequence[tuple[float, float]], free: Mapping[str, int] = CAPA
             if left[j] > 0:
                 fewer = (*left[:j], left[j] - 1, *left[j + 1 :])
                 rest, names = best(i + 1, fewer)
-                here = rest + cost(kind, *places[i])
+                here = rest + RARITY[kind] + cost(kind, *places[i])
                 if here < found[0]:
                     found = (here, (kind, *names))
         return found
