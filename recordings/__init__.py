@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recordings.clock import ReplayClock
     from recordings.convert import ConvertReport
     from recordings.importers import open_recording
-    from recordings.inspect import DeviceReport, InspectReport
+    from recordings.inspect_report import DeviceReport, InspectReport
     from recordings.native import RecordingWriter, read_poses
 
 __all__ = [
@@ -33,8 +33,8 @@ __all__ = [
 
 _HOMES = {
     "ConvertReport": "convert",
-    "DeviceReport": "inspect",
-    "InspectReport": "inspect",
+    "DeviceReport": "inspect_report",
+    "InspectReport": "inspect_report",
     "LoadedRecording": "base",
     "Recording": "base",
     "RecordingInfo": "base",

@@ -158,7 +158,7 @@ class RecordingWriter:
         self._add(schema.SKELETON, pose.host_time_ns, row.tobytes())
         self._flush_when_due()
 
-    def event(self, name: str, *, host_time_ns: int | None = None, **data: Any) -> None:
+    def event(self, name: str, /, *, host_time_ns: int | None = None, **data: Any) -> None:
         """Note that something happened, by default at the time of the last frame. ``data`` must fit JSON."""
         when_ns = self._time_ns if host_time_ns is None else host_time_ns
         self._add_json(schema.EVENTS, {"name": name, "host_time_ns": when_ns, "data": data}, when_ns)

@@ -1,0 +1,175 @@
+"""Turns a recording of any kind into another kind, and says what did not fit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recordings.base import Recording, read_all
+from recordings.exporters.trackers import (
+    calibration_of,
+    device_names,
+    worn_devices,
+    write_jsonl,
+    write_npz,
+)
+from recordings.importers import open_recording
+from recordings.native import NativeRecording, RecordingWriter
+from vrik.errors import RecordingError, UsageError
+from vrik.frames import DEFAULT_PLAYER, DEFAULT_SPACE, ROLE, TrackerSequence
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertReport:
+    """What a conversion did.
+
+    Args:
+        source: The file that was read.
+        target: The file that was written.
+        source_format: Short name of its format.
+        target_format: Short name of the format written.
+        frames: Number of frames.
+        devices: Number of devices.
+        left_out: Sentences about what the target cannot hold.
+        notes: What the reader said about the source.
+    """
+
+    source: str
+    target: str
+    source_format: str
+    target_format: str
+    frames: int
+    devices: int
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values for ``json.dumps``."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {
+            "left_out": list(self.left_out),
+            "notes": list(self.notes),
+        }
+
+
+def convert(source: str | Path, target: str | Path) -> ConvertReport:
+    """Write a recording in the format that the target's suffix names.
+
+    The target appears only once it is complete; a conversion that fails leaves an older file as it was.
+
+    Args:
+        source: Any readable recording.
+        target: A path that ends in ``.mcap``, ``.npz`` or ``.jsonl``.
+
+    Raises:
+        UsageError: If the suffix is another, or both paths are the same file.
+        RecordingError: If the source cannot be read or the target not written.
+    """
+    source, target = Path(source), Path(target)
+    if target.suffix.lower() not in WRITERS:
+        raise UsageError(
+            f"cannot write {target.name}: vrik writes recordings as {', '.join(WRITERS)}; choose one of these"
+        )
+    recording = open_recording(source)
+    if not target.parent.is_dir():
+        raise RecordingError(f"there is no folder {target.parent}; make it first")
+    if target.exists() and target.samefile(source):
+        raise UsageError(f"{target} is the source itself; choose another name for the result")
+    name, write = WRITERS[target.suffix.lower()]
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        frames, left_out = write(recording, part)
+        part.replace(target)
+    except OSError as error:
+        raise RecordingError(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+    info = recording.info
+    return ConvertReport(
+        str(source), str(target), info.format, name, frames, len(info.devices), tuple(left_out), info.notes
+    )
+
+
+def _write_native(recording: Recording, path: Path) -> tuple[int, list[str]]:
+    info = recording.info
+    blocks = recording.blocks()
+    first = next(blocks, None)
+    ids = (DEFAULT_PLAYER, DEFAULT_SPACE) if first is None else (first.player_id, first.space_id)
+    native = recording if isinstance(recording, NativeRecording) else None
+    profile = None if native is None else native.profile
+    count = 0
+    with RecordingWriter(path, info.devices, player_id=ids[0], space_id=ids[1], profile=profile) as writer:
+        if info.stature_m is not None or info.skeleton_tpose is not None:
+            writer.write_person(info.stature_m, info.skeleton_tpose)
+        if info.calibration is not None:
+            writer.write_calibration(info.calibration)
+        while first is not None:
+            for frame in first:
+                writer.write(frame)
+            count += len(first)
+            first = next(blocks, None)
+        for event in () if native is None else native.events:
+            data = {key: value for key, value in event.data.items() if key != "host_time_ns"}
+            writer.event(event.name, host_time_ns=event.host_time_ns, **data)
+    left_out = []
+    if native is not None and native.pose_count:
+        left_out.append(f"the {native.pose_count} solved frames; make them again with: vrik solve")
+    return count, left_out
+
+
+def _write_npz(recording: Recording, path: Path) -> tuple[int, list[str]]:
+    frames = read_all(recording)
+    write_npz(path, frames, recording.info)
+    return len(frames), _not_in_trackers(recording, frames)
+
+
+def _write_jsonl(recording: Recording, path: Path) -> tuple[int, list[str]]:
+    first = next(iter(recording.blocks()), None)
+    count = write_jsonl(path, recording.blocks(), recording.info, 0.0 if first is None else first.rate_hz)
+    left_out = _not_in_trackers(recording, first)
+    worn, _ = worn_devices(recording.info.devices)
+    calibration = calibration_of(recording.info, worn)
+    if calibration is not None and len(calibration) > 1:
+        left_out.append(f"all but one of the {len(calibration)} T-pose frames: the median is written")
+    return count, left_out
+
+
+def _not_in_trackers(recording: Recording, frames: TrackerSequence | None) -> list[str]:
+    """What the harness's files have no place for."""
+    info = recording.info
+    worn, columns = worn_devices(info.devices)
+    left_out = ["serial numbers and models", "poses of samples that are not valid, and why they are not"]
+    if len(columns) < len(info.devices):
+        left_out.append(f"base stations: {len(info.devices) - len(columns)}")
+    unnamed = [n for n, d in zip(device_names(worn), worn, strict=True) if n not in ROLE]
+    if unnamed:
+        left_out.append(f"the class of {', '.join(unnamed)}, which have no role and keep their serial number")
+    if info.calibration is not None and calibration_of(info, worn) is None:
+        left_out.append("the T-pose frames, since not every device is in them")
+    if frames is not None and len(frames):
+        if frames.linear_velocity is not None or frames.angular_velocity is not None:
+            left_out.append("velocities")
+        if frames.time_ns[0]:
+            left_out.append("the time of the first frame: times begin at zero")
+        if (frames.player_id, frames.space_id) != (DEFAULT_PLAYER, DEFAULT_SPACE):
+            left_out.append(f"player {frames.player_id} and space {frames.space_id}")
+    if isinstance(recording, NativeRecording):
+        extras = {
+            "events": len(recording.events),
+            "the profile": recording.profile is not None,
+            "solved frames": recording.pose_count,
+        }
+        left_out.extend(name for name, there in extras.items() if there)
+    return left_out
+
+
+WRITERS: dict[str, tuple[str, Callable[[Recording, Path], tuple[int, list[str]]]]] = {
+    ".mcap": ("vrik/1", _write_native),
+    ".npz": ("harness-npz", _write_npz),
+    ".jsonl": ("harness-jsonl", _write_jsonl),
+}
+"""Suffix to the name of the format and its writer."""
