@@ -103,8 +103,10 @@ def write_frame(
         usable[i] = good
     if changed:
         return -1
-    held = hold_place(load3(body_position, 0), last, 0)
+    held = 0
     for i in range(n):
+        if i == 0:  # the other bones keep their rest offsets
+            held += hold_place(load3(body_position, i), last, i)
         held += hold_turn(load4(body_rotation, i), last, i)
     for i in range(len(valid)):
         if usable[i]:
