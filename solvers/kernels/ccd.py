@@ -13,7 +13,7 @@ instead, so that root and tip get the right distance (the idea of Mueller-Cajar 
 
 import math
 
-from solvers.kernels.chain import NO_ARC, arc, bend_axis, place_joints
+from solvers.kernels.chain import NO_ARC, arc, bend_axis, first_free, place_joints
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import load4, qconj, qexp, qlog, qmul, qrot, qunit, store4
@@ -98,9 +98,7 @@ def sweep(
     does its share to make the tip as far from that one as the target is.
     """
     tip = len(positions) - 1
-    first = 0
-    while first < tip - 1 and weights[first] <= 0.0:
-        first += 1
+    first = first_free(weights)
     anchor = load3(positions, first)
     reach = distance(anchor, target)
     sharing = 0.0

@@ -34,20 +34,29 @@ def place_joints(positions: Points, rotations: Quats, offsets: Points) -> None:
 
 
 @kernel
-def total_length(offsets: Points) -> float:
-    """Length of the straight chain. [m]"""
+def first_free(weights: Floats) -> int:
+    """The first joint that turns at all: the root of what the solver can move."""
+    first = 0
+    while first < len(weights) - 2 and weights[first] <= 0.0:
+        first += 1
+    return first
+
+
+@kernel
+def length_after(offsets: Points, first: int) -> float:
+    """Length of the straight chain from joint ``first`` to the tip. [m]"""
     total = 0.0
-    for i in range(1, len(offsets)):
+    for i in range(first + 1, len(offsets)):
         total += length(load3(offsets, i))
     return total
 
 
 @kernel
 def bend_axis(rotation: Q4, direction: V3) -> V3:
-    """Axis about which a segment bends when nothing else decides: towards its own front.
+    """Axis about which a segment flexes when nothing else decides: what comes after it goes to its front.
 
-    ``direction`` is where the chain runs (world, unit). A chain that runs to the front bends up. The
-    front is canonical -Z, so that mirrored chains bend in mirrored ways.
+    ``direction`` is where the chain runs (world, unit). A chain that runs to the front flexes up. The
+    front is canonical -Z, so that a spine bows forward and mirrored chains bend in mirrored ways.
     """
     side = cross(direction, qrot(rotation, (0.0, 0.0, -1.0)))
     if dot(side, side) < 0.01:
@@ -80,15 +89,16 @@ def bend_off_line(
 ) -> None:
     """Bend a chain that lies on the line to its target, where no joint by itself would turn.
 
-    The joints between root and tip share the bend of an arc whose chord is ``away``, the distance
-    from root to target. [m]
+    The joints between the first free one and the tip share the bend of an arc whose chord is ``away``,
+    the distance from the first free joint to the target. [m]
     """
     tip = len(positions) - 1
-    total = total_length(offsets)
-    if tip < 2 or total < 1e-9:
+    first = first_free(weights)
+    total = length_after(offsets, first)
+    if tip - first < 2 or total < 1e-9:
         return
-    share = 2.0 * math.acos(min(max(away / total, 0.0), 1.0)) / float(tip - 1)
-    for i in range(1, tip):
+    share = 2.0 * math.acos(min(max(away / total, 0.0), 1.0)) / float(tip - first - 1)
+    for i in range(first + 1, tip):
         run = unit_or(sub(load3(positions, i + 1), load3(positions, i)), (0.0, 1.0, 0.0))
         angle = weights[i] * min(share, max_step_rad)
         turn_from(positions, rotations, i, qexp(scale(bend_axis(load4(rotations, i), run), angle)))

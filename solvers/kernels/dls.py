@@ -9,7 +9,7 @@ from the joint to the tip: a 3x3 matrix in closed form, six numbers (xx, yy, zz,
 
 import math
 
-from solvers.kernels.chain import bend_off_line, place_joints, total_length
+from solvers.kernels.chain import bend_off_line, first_free, length_after, place_joints
 from vrik.arrays import V3, Floats, Points, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import load4, qexp, qmul, qrot, qunit, store4
@@ -48,9 +48,10 @@ def solve(
     """
     tip = len(positions) - 1
     place_joints(positions, rotations, offsets)
-    root = load3(positions, 0)
+    first = first_free(weights)
+    root = load3(positions, first)
     away = distance(target, root)
-    total = total_length(offsets)
+    total = length_after(offsets, first)
     goal = target
     if away > total:  # too far: the nearest point that a straight chain reaches
         goal = add(root, scale(sub(target, root), total / away))
