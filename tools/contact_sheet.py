@@ -79,9 +79,8 @@ def load_figures(path: Path) -> Figures:
 
 def solve_figures(path: Path) -> Figures:
     """Run a recording through calibration and solver."""
-    from vrik.pipeline import Pipeline
-
     from calibration import calibrate  # here, because a finished skeleton needs none of it
+    from vrik.pipeline import Pipeline
 
     recording = open_recording(path)
     info = recording.info

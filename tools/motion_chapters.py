@@ -167,6 +167,7 @@ def side_steps(s: Script, count: int = 2, step_m: float = 0.32) -> None:
                 1 - lead, start + 0.42, 0.36, s.place, s.yaw, height_m=0.04, heel_off=0.15, heel_strike=0.0
             )
             start += 0.84
+        start += 0.3
     s.wait(start + 0.2)
 
 

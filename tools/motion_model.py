@@ -30,7 +30,7 @@ from vrik.skeleton import BONE, BONES, PARENTS
 
 GRID_HZ = 200.0
 STAND_SLACK_M = 0.003
-LEG_STRETCH = 0.998
+LEG_STRETCH = 0.995
 """Longest leg over its full length: people do not lock their knees when they walk."""
 
 
@@ -48,7 +48,7 @@ class Motion:
     def __init__(self, script: Script) -> None:
         self.body = script.body
         self.duration_s = script.now_s
-        self._script = script
+        self.script = script
         grid = np.arange(-1.0, self.duration_s + 1.0, 1.0 / GRID_HZ)
         self._channels = {name: eased(track, grid) for name, track in script.keys.items()}
         self._spline = CubicSpline(grid, self._carry_pelvis(grid))
@@ -90,7 +90,7 @@ class Motion:
         for side in (0, 1):
             self._set_arm(side, t, upper_chest, -stride if side else stride, speed, rot)
 
-        feet = [foot_at(self._script, side, t, self.body) for side in (0, 1)]
+        feet = [foot_at(self.script, side, t, self.body) for side in (0, 1)]
         pelvis = np.stack([x, y, z], axis=-1)
         for side, (ankle, foot, toes) in enumerate(feet):
             self._set_leg(side, pelvis, ankle, foot, toes, c["knees_out"], rot)
@@ -99,10 +99,10 @@ class Motion:
     def _carry_pelvis(self, grid: Floats) -> Floats:
         """(n, 19) pelvis place, heading, gaze, stride, load, speed and all key channels, over the grid."""
         c = self._channels
-        feet = [foot_at(self._script, side, grid, self.body) for side in (0, 1)]
-        sole = [sole_at(self._script, side, grid) for side in (0, 1)]
-        middle = _smooth(0.5 * (sole[0][0] + sole[1][0]), 0.14)
-        heading = _smooth(0.5 * (sole[0][1] + sole[1][1]), 0.16)
+        feet = [foot_at(self.script, side, grid, self.body) for side in (0, 1)]
+        sole = [sole_at(self.script, side, grid) for side in (0, 1)]
+        middle = _smooth(0.5 * (sole[0][0] + sole[1][0]), 0.22)
+        heading = _smooth(0.5 * (sole[0][1] + sole[1][1]), 0.26)
         right = np.stack([np.cos(heading), -np.sin(heading)], axis=-1)
         ahead = np.stack([-np.sin(heading), -np.cos(heading)], axis=-1)
         apart = sole[1][0] - sole[0][0]
@@ -134,7 +134,7 @@ class Motion:
 
     def _set_arm(self, side: int, t: Floats, chest: Quats, stride: Floats, speed: Floats, rot: Quats) -> None:
         """Rotations of one arm, in place; ``stride`` positive swings it forward."""
-        upper, elbow, roll, wrist = arm_at(self._script.arms[side], t)
+        upper, elbow, roll, wrist = arm_at(self.script.arms[side], t)
         down = np.clip(-quat.rotate(upper, X_AXIS)[:, 1], 0.0, 1.0) ** 2  # only a hanging arm swings
         swing = 0.7 * down * stride
         upper = quat.multiply(turn(X_AXIS, swing), upper)

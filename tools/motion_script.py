@@ -33,6 +33,9 @@ turned left and bent right against the pelvis; head turned left, down and tilted
 
 SIDES = ("left", "right")
 HEEL_BEHIND_ANKLE_M = 0.05
+HEEL_OFF_SHARE, FLAT_SHARE = 0.45, 0.3
+"""How long the heel rises before lifting, and the sole comes down after landing, over the swing time."""
+
 TOE_OUT_RAD = float(np.radians(6.0))
 
 X_AXIS, Y_AXIS, Z_AXIS = np.eye(3)
@@ -71,6 +74,16 @@ class Step:
     height_m: float = 0.05
     heel_off: float = 0.5
     heel_strike: float = 0.22
+
+    @property
+    def rise_s(self) -> float:
+        """When the heel begins to rise. [s]"""
+        return self.lift_s - HEEL_OFF_SHARE * (self.land_s - self.lift_s)
+
+    @property
+    def flat_s(self) -> float:
+        """When the sole is flat on the floor again. [s]"""
+        return self.land_s + FLAT_SHARE * (self.land_s - self.lift_s)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,6 +188,9 @@ class Script:
         x, z = self.foot_place(foot, place, yaw)
         lift = self.now_s + after_s
         out = -TOE_OUT_RAD if foot else TOE_OUT_RAD
+        before = [s for s in self.steps if s.foot == foot][-1:]
+        if before and lift - HEEL_OFF_SHARE * over_s < before[0].flat_s:
+            raise ValueError(f"foot {foot} is not yet flat on the floor when it lifts at {lift:.2f} s")
         self.steps.append(Step(foot, lift, lift + over_s, x, z, yaw + out, **how))
 
     def wait(self, seconds: float) -> None:
@@ -226,16 +242,17 @@ def sole_at(script: Script, side: int, t: Floats) -> tuple[Points, Floats, Float
 def foot_at(script: Script, side: int, t: Floats, body: BodyModel) -> tuple[Points, Quats, Quats]:
     """Ankle (n, 3) [m], foot and toe rotation (n, 4): on the floor the foot rolls over ball or heel."""
     place, yaw, _ = sole_at(script, side, t)
-    lift, pitch = np.zeros(len(t)), np.zeros(len(t))
+    lift, pitch, on_ball = np.zeros(len(t)), np.zeros(len(t)), np.ones(len(t))
     for step in (s for s in script.steps if s.foot == side):
         s = np.clip((t - step.lift_s) / (step.land_s - step.lift_s), 0.0, 1.0)
         lift += step.height_m * 64.0 * s**3 * (1.0 - s) ** 3
         swing = step.land_s - step.lift_s
+        on_ball -= ease(s) * (t < step.flat_s)  # tips about the heel until the sole is flat
         beats = (
-            step.lift_s - 0.45 * swing,
+            step.rise_s,
             step.lift_s + 0.12 * swing,
             step.land_s,
-            step.land_s + 0.3 * swing,
+            step.flat_s,
         )
         pitch += eased(list(zip(beats, (0.0, step.heel_off, -step.heel_strike, 0.0), strict=True)), t)
     ball = body.offsets[BONE[SIDES[side] + "Toes"]]
@@ -244,9 +261,8 @@ def foot_at(script: Script, side: int, t: Floats, body: BodyModel) -> tuple[Poin
     tipped = turn(X_AXIS, -pitch)
     over_ball = ankle + ball - quat.rotate(tipped, ball)
     over_heel = heel + quat.rotate(tipped, ankle - heel)
-    on_ball = ease((pitch + 0.05) / 0.1)[:, None]
-    local = on_ball * over_ball + (1.0 - on_ball) * over_heel
+    local = on_ball[:, None] * over_ball + (1.0 - on_ball[:, None]) * over_heel
     heading = turn(Y_AXIS, yaw)
     joint = quat.rotate(heading, local) + np.stack([place[:, 0], lift, place[:, 1]], axis=-1)
-    toes = quat.multiply(heading, turn(X_AXIS, -np.where(pitch > 0.0, 0.25, 1.0) * pitch))
+    toes = quat.multiply(heading, turn(X_AXIS, (0.75 * on_ball - 1.0) * pitch))
     return joint, quat.multiply(heading, tipped), toes
