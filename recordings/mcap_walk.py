@@ -75,7 +75,13 @@ class Walk:
 
 
 def walk_messages(path: Path, walk: Walk) -> Iterator[Message]:
-    """All messages that can be had, in the order of the file.
+    """All messages that can be had, one by one; as :func:`walk_batches`."""
+    for batch in walk_batches(path, walk):
+        yield from batch
+
+
+def walk_batches(path: Path, walk: Walk) -> Iterator[list[Message]]:
+    """All messages that can be had, in the order of the file, those of a chunk together.
 
     Args:
         path: An MCAP file.
@@ -98,7 +104,7 @@ def walk_messages(path: Path, walk: Walk) -> Iterator[Message]:
                 in_damaged_chunk = whole and not sound
                 walk.damaged_chunks += in_damaged_chunk
                 if sound or not whole:
-                    yield from _messages(unpacked, walk)
+                    yield _messages(unpacked, walk)
             elif opcode == Opcode.MESSAGE_INDEX:
                 if in_damaged_chunk and len(content) >= 6:
                     channel_id, length = struct.unpack_from("<HI", content)
@@ -106,7 +112,7 @@ def walk_messages(path: Path, walk: Walk) -> Iterator[Message]:
             elif opcode == Opcode.MESSAGE:
                 if len(content) >= _MESSAGE.size:
                     channel_id, _, log_time, _ = _MESSAGE.unpack_from(content)
-                    yield channel_id, log_time, content[_MESSAGE.size :]
+                    yield [(channel_id, log_time, content[_MESSAGE.size :])]
             else:
                 _note(opcode, content, walk)
 
@@ -170,8 +176,9 @@ def _records(content: bytes) -> Iterator[tuple[int, int, int, bytes]]:
         at += length
 
 
-def _messages(content: bytes, walk: Walk) -> Iterator[Message]:
+def _messages(content: bytes, walk: Walk) -> list[Message]:
     """The messages of an unpacked chunk. This loop sets the reading speed."""
+    found: list[Message] = []
     at, size = 0, len(content)
     unpack, head, is_message = _MESSAGE_RECORD.unpack_from, _MESSAGE_RECORD.size, int(Opcode.MESSAGE)
     while size - at >= _RECORD.size:
@@ -179,16 +186,17 @@ def _messages(content: bytes, walk: Walk) -> Iterator[Message]:
             _, length, channel_id, _, log_time, _ = unpack(content, at)
             end = at + _RECORD.size + length
             if end > size:
-                return
+                break
             if length >= _MESSAGE.size:
-                yield channel_id, log_time, content[at + head : end]
+                found.append((channel_id, log_time, content[at + head : end]))
         else:
             opcode, length = _RECORD.unpack_from(content, at)
             end = at + _RECORD.size + length
             if end > size:
-                return
+                break
             _note(opcode, content[at + _RECORD.size : end], walk)
         at = end
+    return found
 
 
 def _note(opcode: int, content: bytes, walk: Walk) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordings import schema
-from recordings.mcap_walk import Message, Walk, walk_messages
+from recordings.mcap_walk import Message, Walk, walk_batches
 from vrik import quat
 from vrik.arrays import Points
 from vrik.errors import DamagedRecordingError, RecordingError, UnknownFormatError, UnsupportedVersionError
@@ -22,6 +22,7 @@ MAX_DEVICES = 1024
 """Records with a device index from here on are not believed."""
 
 _BATCH = 4096
+_STRIDE = schema.TRACKER_DTYPE.itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +90,11 @@ def scan(path: Path) -> tuple[Walk, Contents]:
     """
     walk, contents = Walk(), Contents()
     try:
-        for message in walk_messages(path, walk):
-            _learn(message, walk, contents)
+        for batch in walk_batches(path, walk):
+            _learn(batch, walk, contents)
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
-    _learn_batch(contents)
+    _learn_pending(contents)
     check_version(path, walk)
     if contents.frames + contents.poses == 0 and (walk.truncated or walk.damaged_chunks):
         raise DamagedRecordingError(f"{path} is a vrik recording, but truncated before its first whole frame")
@@ -126,25 +127,35 @@ def check_version(path: Path, walk: Walk) -> None:
     )
 
 
-def _learn(message: Message, walk: Walk, contents: Contents) -> None:
-    channel_id, _, data = message
-    topic = topic_of(channel_id, walk)
-    if topic == schema.TRACKERS or topic == schema.CALIBRATION:
-        if len(data) % schema.TRACKER_DTYPE.itemsize:
-            contents.unreadable += 1
-            return
-        if topic == schema.CALIBRATION:
-            contents.calibration.append(message)
-        elif contents.frames == 0:
-            about = walk.channels[channel_id].metadata
-            contents.player_id = about.get("player_id", DEFAULT_PLAYER)
-            contents.space_id = about.get("space_id", DEFAULT_SPACE)
-        contents.frames += topic == schema.TRACKERS
-        contents.pending.append(data)
-        if len(contents.pending) >= _BATCH:
-            _learn_batch(contents)
-    elif topic == schema.SKELETON:
+def _learn(batch: list[Message], walk: Walk, contents: Contents) -> None:
+    topics = {channel_id: channel.topic for channel_id, channel in walk.channels.items()}
+    trackers = [channel_id for channel_id, topic in topics.items() if topic == schema.TRACKERS]
+    frames = [data for channel_id, _, data in batch if channel_id in trackers]
+    if frames and contents.frames == 0:
+        about = next(walk.channels[message[0]].metadata for message in batch if message[0] in trackers)
+        contents.player_id = about.get("player_id", DEFAULT_PLAYER)
+        contents.space_id = about.get("space_id", DEFAULT_SPACE)
+    whole = [data for data in frames if len(data) % _STRIDE == 0]
+    contents.frames += len(whole)
+    contents.unreadable += len(frames) - len(whole)
+    contents.pending.extend(whole)
+    if len(contents.pending) >= _BATCH:
+        _learn_pending(contents)
+    if len(frames) < len(batch):
+        for message in batch:
+            _learn_other(topics.get(message[0], ""), message, contents)
+
+
+def _learn_other(topic: str, message: Message, contents: Contents) -> None:
+    """A message that is no tracker frame."""
+    data = message[2]
+    if topic == schema.SKELETON:
         contents.poses += 1
+    elif topic == schema.CALIBRATION and len(data) % _STRIDE == 0:
+        contents.calibration.append(message)
+        contents.pending.append(data)
+    elif topic == schema.CALIBRATION:
+        contents.unreadable += 1
     elif topic in schema.JSON_SCHEMAS:
         try:
             _learn_json(topic, json.loads(data), contents)
@@ -152,7 +163,7 @@ def _learn(message: Message, walk: Walk, contents: Contents) -> None:
             contents.unreadable += 1
 
 
-def _learn_batch(contents: Contents) -> None:
+def _learn_pending(contents: Contents) -> None:
     """Which devices and velocities the pending frames have; counts poses without a rotation."""
     records = np.frombuffer(b"".join(contents.pending), schema.TRACKER_DTYPE)
     contents.pending = []
@@ -190,7 +201,6 @@ def _learn_json(topic: str, document: dict[str, Any], contents: Contents) -> Non
 def counts_of(walk: Walk, contents: Contents) -> dict[str, int]:
     """What was met on the way, by name."""
     counts = {
-        "frames": contents.frames,
         "solved frames": contents.poses,
         "events": len(contents.events),
         "frames lost in damaged chunks": lost_frames(walk),
@@ -199,7 +209,7 @@ def counts_of(walk: Walk, contents: Contents) -> dict[str, int]:
         "samples without a rotation": contents.bad_rotations,
         "bytes cut off": walk.lost_bytes,
     }
-    return {name: count for name, count in counts.items() if count or name == "frames"}
+    return {name: count for name, count in counts.items() if count}
 
 
 def lost_frames(walk: Walk) -> int:

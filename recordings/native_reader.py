@@ -10,8 +10,8 @@ import numpy as np
 
 from recordings import schema
 from recordings.base import RecordingInfo
-from recordings.mcap_walk import Message, Walk, walk_messages
-from recordings.native_contents import Event, counts_of, notes_of, scan, topic_of
+from recordings.mcap_walk import Message, Walk, walk_batches
+from recordings.native_contents import Event, counts_of, notes_of, scan
 from vrik import quat
 from vrik.arrays import Points
 from vrik.frames import TrackerSequence, TrackingResult
@@ -79,25 +79,17 @@ class NativeRecording:
         """
         last_ns: int | None = None
         pending: list[Message] = []
-        for message in self._frames():
-            pending.append(message)
-            if len(pending) == BLOCK_FRAMES:
-                block = self._sequence(pending, last_ns)
+        walk = Walk()
+        for batch in walk_batches(self._path, walk):
+            trackers = [i for i, channel in walk.channels.items() if channel.topic == schema.TRACKERS]
+            pending.extend([m for m in batch if m[0] in trackers and len(m[2]) % _STRIDE == 0])
+            while len(pending) >= BLOCK_FRAMES:
+                block = self._sequence(pending[:BLOCK_FRAMES], last_ns)
                 last_ns = int(block.time_ns[-1])
                 yield block
-                pending = []
+                del pending[:BLOCK_FRAMES]
         if pending:
             yield self._sequence(pending, last_ns)
-
-    def _frames(self) -> Iterator[Message]:
-        walk = Walk()
-        is_tracker: dict[int, bool] = {}
-        for message in walk_messages(self._path, walk):
-            wanted = is_tracker.get(message[0])
-            if wanted is None:
-                wanted = is_tracker[message[0]] = topic_of(message[0], walk) == schema.TRACKERS
-            if wanted and len(message[2]) % _STRIDE == 0:
-                yield message
 
     def _sequence(self, messages: list[Message], last_ns: int | None = None) -> TrackerSequence:
         """Messages of one frame each, as one sequence with all devices of the file."""

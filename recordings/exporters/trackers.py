@@ -160,7 +160,7 @@ def _median_poses(names: Sequence[str], calibration: TrackerSequence) -> dict[st
 def _meta(info: RecordingInfo, rate_hz: float, has_calibration: bool) -> dict[str, Any]:
     return {
         "format": META_FORMAT,
-        "rate": round(rate_hz, 6),
+        "rate": round(rate_hz, 3),
         "calib": "tpose" if has_calibration else "none",
         "skeleton": "known" if info.skeleton_tpose is not None else "fair",
         "mount": "unknown",

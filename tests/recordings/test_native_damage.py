@@ -86,10 +86,10 @@ def test_cut_bytes_and_frames_are_counted(recording, tmp_path):
     last = [r for r in chunks(content) if r[2] == 6][-1]
     (tmp_path / "x.mcap").write_bytes(content[: last[0] + 50])
 
-    info = open_recording(tmp_path / "x.mcap").info
+    opened = open_recording(tmp_path / "x.mcap")
 
-    assert info.counts["bytes cut off"] == 50
-    assert info.counts["frames"] < 1_500
+    assert opened.info.counts["bytes cut off"] == 50
+    assert f"{len(read_all(opened))} frames read" in opened.info.notes[0]
 
 
 def test_a_garbled_chunk_loses_only_its_own_frames_and_says_how_many(recording, tmp_path):
@@ -208,8 +208,8 @@ def test_a_killed_recorder_loses_at_most_one_and_a_half_seconds(tmp_path):
     assert any("truncated" in note for note in opened.info.notes)
 
 
-def test_reading_is_faster_than_a_hundred_thousand_frames_a_second_would_need(tmp_path):
-    """A loose bound, for busy machines; the measured figure is about four times as high."""
+def test_reading_takes_little_time(tmp_path):
+    """A loose bound on processor time, for busy machines; the measured figure is several times as high."""
     frames = make_sequence(20_000)
     with RecordingWriter(tmp_path / "x.mcap", DEVICES) as writer:
         for frame in frames:
@@ -217,11 +217,11 @@ def test_reading_is_faster_than_a_hundred_thousand_frames_a_second_would_need(tm
 
     best = 1e9
     for _ in range(3):
-        began = time.perf_counter()
+        began = time.process_time()
         assert len(read_all(open_recording(tmp_path / "x.mcap"))) == 20_000
-        best = min(best, time.perf_counter() - began)
+        best = min(best, time.process_time() - began)
 
-    assert 20_000 / best > 30_000
+    assert 20_000 / best > 40_000
 
 
 @pytest.mark.parametrize("compression", [CompressionType.NONE, CompressionType.LZ4, CompressionType.ZSTD])
