@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -40,6 +41,11 @@ _MESSAGE = struct.Struct("<HIQQ")  # channel, sequence, log time, publish time
 _MESSAGE_RECORD = struct.Struct("<BQHIQQ")  # both in one
 _STEP = 64 * 1024
 _FOOTER_BYTES = _RECORD.size + 20 + len(MAGIC)
+_PRIVATE = 0x80
+"""Opcodes from here on are free for anybody; such records are skipped."""
+
+_LAST = ((Opcode.DATA_END, 4), (Opcode.FOOTER, 20))
+_CHUNK_MARK = re.compile(rb"\x04\0\0\0zstd|\x03\0\0\0lz4")
 _KEPT = (Opcode.HEADER, Opcode.CHANNEL, Opcode.MESSAGE, Opcode.METADATA, Opcode.CHUNK, Opcode.MESSAGE_INDEX)
 
 
@@ -58,7 +64,7 @@ class Walk:
         truncated: Whether the file ends before its end record.
         damaged_chunks: Chunks that could not be unpacked or whose checksum is wrong.
         lost_messages: How many messages of each channel those chunks held, as far as their index says.
-        lost_bytes: Bytes at the end that belong to no complete record.
+        lost_bytes: Bytes that belong to no complete record, at the end or where the file is damaged.
     """
 
     profile: str = ""
@@ -96,6 +102,7 @@ def walk_batches(path: Path, walk: Walk) -> Iterator[list[Message]]:
         if stream.read(len(MAGIC)) != MAGIC:
             raise DamagedRecordingError(f"{path} does not begin as an MCAP file does")
         _read_summary_channels(stream, size, walk)
+        walk.truncated = not _has_footer(stream, size)
         stream.seek(len(MAGIC))
         in_damaged_chunk = False
         for opcode, content, whole in _records_of_file(stream, size, walk):
@@ -118,31 +125,54 @@ def walk_batches(path: Path, walk: Walk) -> Iterator[list[Message]]:
 
 
 def _records_of_file(stream: BinaryIO, size: int, walk: Walk) -> Iterator[tuple[int, bytes, bool]]:
-    """(opcode, content, whole) of the data section; only a chunk is handed out when it is cut short."""
+    """(opcode, content, whole) of the data section; only a chunk is handed out when it is cut short.
+
+    Where no record can be, reading goes on at the next chunk that can be found.
+    """
     at = stream.tell()
     while size - at >= _RECORD.size:
+        stream.seek(at)
         head = stream.read(_RECORD.size)
         if len(head) < _RECORD.size:
             break
         opcode, length = _RECORD.unpack(head)
         left = size - at - _RECORD.size
-        if opcode == 0:  # no such record: a tail of zeros, as a power cut leaves it
-            break
-        if opcode in (Opcode.DATA_END, Opcode.FOOTER):
-            walk.truncated = not _has_footer(stream, size)
+        if (opcode, length) in _LAST:
             return
-        if length > left:
-            if opcode == Opcode.CHUNK and left <= MAX_RECORD_BYTES:
-                yield opcode, stream.read(left), False
-            break
-        if opcode in _KEPT and length <= MAX_RECORD_BYTES:
-            content = stream.read(length)
-            if len(content) < length:
-                break
-            yield opcode, content, True
-        at += _RECORD.size + length
+        if (
+            length <= left
+            and (0 < opcode < Opcode.DATA_END or opcode >= _PRIVATE)
+            and opcode != Opcode.FOOTER
+        ):
+            if opcode in _KEPT and length <= MAX_RECORD_BYTES:
+                content = stream.read(length)
+                if len(content) < length:
+                    break
+                yield opcode, content, True
+            at += _RECORD.size + length
+            continue
+        next_at = _find_chunk(stream, at + 1, size)
+        if opcode == Opcode.CHUNK:
+            stream.seek(at + _RECORD.size)
+            yield opcode, stream.read(min(next_at - at - _RECORD.size, MAX_CHUNK_BYTES)), False
+        walk.lost_bytes += next_at - at
+        at = next_at
+    walk.lost_bytes += size - at
+
+
+def _find_chunk(stream: BinaryIO, start: int, size: int) -> int:
+    """Where the next packed chunk begins, known by the name of its compression; ``size`` without one."""
+    ahead = _RECORD.size + _CHUNK.size
+    for at in range(start, size, _STEP):
         stream.seek(at)
-    walk.lost_bytes = size - at
+        for mark in _CHUNK_MARK.finditer(stream.read(_STEP + ahead)):
+            begin = at + mark.start() - ahead + 4
+            if begin >= start:
+                stream.seek(begin)
+                opcode, length = _RECORD.unpack(stream.read(_RECORD.size))
+                if opcode == Opcode.CHUNK and length <= MAX_RECORD_BYTES:
+                    return begin
+    return size
 
 
 def _has_footer(stream: BinaryIO, size: int) -> bool:
@@ -225,8 +255,10 @@ def _unpack(content: bytes) -> tuple[bytes, bool]:
         return b"", False
     name = content[_CHUNK.size : at - 8]
     unpacked = _decompress(name, content[at:], size)
-    sound = len(unpacked) == size and (checksum == 0 or zlib.crc32(unpacked) == checksum)
-    return unpacked, sound
+    if len(unpacked) < size:
+        return unpacked, False
+    sound = checksum == 0 or zlib.crc32(unpacked) == checksum
+    return (unpacked, True) if sound else (b"", False)
 
 
 def _decompress(name: bytes, packed: bytes, size: int) -> bytes:

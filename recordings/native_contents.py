@@ -207,7 +207,7 @@ def counts_of(walk: Walk, contents: Contents) -> dict[str, int]:
         "damaged chunks": walk.damaged_chunks,
         "unreadable messages": contents.unreadable,
         "samples without a rotation": contents.bad_rotations,
-        "bytes cut off": walk.lost_bytes,
+        "bytes lost": walk.lost_bytes,
     }
     return {name: count for name, count in counts.items() if count}
 
@@ -227,8 +227,10 @@ def notes_of(walk: Walk, contents: Contents) -> tuple[str, ...]:
     if walk.truncated:
         notes.append(
             f"truncated: the file lacks its end record, as after a crash; {contents.frames} frames read, "
-            f"{walk.lost_bytes} bytes of an unfinished part at the end"
+            f"{walk.lost_bytes} bytes of an unfinished part left over"
         )
+    elif walk.lost_bytes:
+        notes.append(f"damaged: {walk.lost_bytes} bytes cannot be read; {contents.frames} frames read")
     if walk.damaged_chunks:
         notes.append(
             f"damaged: {walk.damaged_chunks} chunks cannot be read, with {lost_frames(walk)} frames in them"
