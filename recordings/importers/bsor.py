@@ -1,0 +1,220 @@
+"""BSOR, Beat Saber Open Replay: head and saber poses of one song.
+
+Little endian, packed. The frames are one numpy structured array, so a file is read at the speed of memory.
+Only the sections that hold motion are read (0 and 1). The player's name and id are personal: they are
+skipped, never shown. Layout: the format's public description.
+
+Time is song time. It stands still before the start and in pauses, so neighbouring frames may have the same
+``time_ns``: whatever divides by the step must expect zero.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from recordings.base import LoadedRecording, Recording, RecordingInfo
+from recordings.importers.axes import (
+    device_for_role,
+    is_measured,
+    nanoseconds,
+    openvr_from_unity,
+    tracker_sequence,
+)
+from vrik import quat
+from vrik.body import EYE_HEIGHT_SHARE
+from vrik.errors import DamagedRecordingError, UnsupportedVersionError
+
+MAGIC = bytes.fromhex("693d2d44")
+VERSION = 1
+LONGEST_NAME = 100
+"""Bytes a string may have and still be believed to be one."""
+
+STATURE_RANGE_M = (1.2, 2.3)
+STATURE_AGREES_M = 0.04
+"""How far the stated height may be from what the head's height tells. The game adds about 10 cm of its own
+to the height of the eyes, and players type in what they like."""
+
+_POSE = np.dtype([("position", "<f4", 3), ("rotation", "<f4", 4)])
+FRAME = np.dtype([("time", "<f4"), ("fps", "<i4"), ("poses", _POSE, 3)])
+"""One frame, 92 bytes: song time [s], displayed fps, then head, left and right hand (position, x y z w)."""
+
+_ROLES = ("head", "left_hand", "right_hand")
+_STRINGS = (
+    "mod version", "game version", "start time", "player id", "player name", "platform", "tracking system",
+    "hmd", "controller", "map hash", "song", "mapper", "difficulty",
+)  # fmt: skip
+_MAY_BE_SHORT = ("player name", "song", "mapper")
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What is used of section 0."""
+
+    hmd: str
+    controller: str
+    modifiers: str
+    player_height_m: float
+    speed: float
+    end: int
+
+
+class BsorImporter:
+    """Reads ``.bsor``."""
+
+    name = "bsor"
+    summary = "Beat Saber Open Replay: head and both sabers"
+    suffixes = (".bsor",)
+
+    def recognises(self, head: bytes, path: Path) -> bool:
+        """By the four bytes the file begins with."""
+        return head.startswith(MAGIC)
+
+    def open(self, path: Path) -> Recording:
+        """Read info and frames; a file cut inside the frames gives every complete frame before the cut.
+
+        Raises:
+            DamagedRecordingError: If it ends, or makes no sense, before the first frame.
+            UnsupportedVersionError: If it states another format version than 1.
+        """
+        data = path.read_bytes()
+        header = _read_header(data, path)
+        frames, stated = _read_frames(data, header.end, path)
+        counts: dict[str, int] = {}
+        notes = ["the hands are the game's saber poses, not raw controller poses"]
+        if stated > len(frames):
+            counts["frames lost"] = stated - len(frames)
+            notes.append(f"the file is cut: it states {stated} frames and holds {len(frames)}")
+
+        with np.errstate(invalid="ignore", over="ignore"):
+            position, rotation = openvr_from_unity(
+                frames["poses"]["position"], quat.wxyz_from_xyzw(frames["poses"]["rotation"])
+            )
+            time_ns, replaced = nanoseconds(frames["time"])
+        valid = is_measured(position, rotation)
+        if replaced:
+            counts["times out of order"] = replaced
+            notes.append(
+                f"song times that are unreadable or step back: {replaced}; they repeat the time before"
+            )
+        repeated = int(np.count_nonzero(np.diff(time_ns) == 0))
+        if repeated:
+            counts["repeated times"] = repeated
+            notes.append(
+                f"frames in which song time stands still (before the start, or in a pause): {repeated}"
+            )
+        placeholders = int(np.count_nonzero(~valid.any(axis=1)))
+        if placeholders:
+            counts["placeholder frames"] = placeholders
+            notes.append(f"placeholder frames that hold no pose: {placeholders}; they are marked not valid")
+        partly = int(np.count_nonzero(~valid)) - 3 * placeholders
+        if partly:
+            counts["placeholder samples"] = partly
+        if _other_speed(header):
+            notes.append(
+                "the song was not played at normal speed: times and rate are song time, not clock time"
+            )
+
+        if header.controller:
+            notes.append(f"controllers, as the file names them: {header.controller}")
+        devices = tuple(
+            device_for_role(role, f"bsor-{role}", header.hmd if role == "head" else "saber")
+            for role in _ROLES
+        )
+        sequence = tracker_sequence(time_ns, devices, position, rotation, valid)
+        heights = sequence.position[valid[:, 0], 0, 1]
+        stature_m = _stature(
+            header.player_height_m, float(np.percentile(heights, 95)) if len(heights) else 0.0
+        )
+        if stature_m is None and header.player_height_m > 0.0:
+            notes.append(
+                f"the stated player height, {header.player_height_m:.2f} m, does not fit the head's height"
+            )
+        info = RecordingInfo(path, self.name, devices, stature_m, counts=counts, notes=tuple(notes))
+        return LoadedRecording(info, sequence)
+
+
+def _read_header(data: bytes, path: Path) -> _Header:
+    """Section 0, up to the tag of section 1."""
+    if len(data) < 6 or not data.startswith(MAGIC):
+        raise DamagedRecordingError(
+            f"{path.name} ends inside the BSOR header; copy or download it again from its source"
+        )
+    if data[4] != VERSION:
+        raise UnsupportedVersionError(
+            f"{path.name} is BSOR version {data[4]}; this vrik reads version {VERSION}: look for a newer one"
+        )
+    try:
+        if data[5] != 0:
+            raise ValueError(f"section {data[5]} where the info section should be")
+        at = 6
+        texts: dict[str, str] = {}
+        for field in _STRINGS:
+            texts[field], at = _string(data, at, may_be_short=field in _MAY_BE_SHORT)
+        at += 4  # score
+        for field in ("mode", "environment", "modifiers"):
+            texts[field], at = _string(data, at)
+        _, _, height, _, _, speed = struct.unpack_from("<fBffff", data, at)
+    except (struct.error, ValueError) as fault:
+        raise DamagedRecordingError(
+            f"{path.name} is broken inside the BSOR info section, before its first frame ({fault}); "
+            "copy or download it again from its source"
+        ) from fault
+    height = float(height) if np.isfinite(height) else 0.0
+    return _Header(texts["hmd"], texts["controller"], texts["modifiers"], height, float(speed), at + 21)
+
+
+def _string(data: bytes, at: int, may_be_short: bool = False) -> tuple[str, int]:
+    """A counted string and where it ends.
+
+    Old writers counted UTF-16 units and wrote UTF-8 bytes, so the count may be too small: then the string
+    goes on until what follows can be the count of the next one.
+    """
+    (stated,) = struct.unpack_from("<i", data, at)
+    at += 4
+    if stated < 0 or stated > len(data) - at:
+        raise ValueError(f"a string of {stated} bytes where {len(data) - at} are left")
+    size = stated
+    if may_be_short:
+        longest = min(3 * stated, len(data) - at - 4)  # UTF-8 needs at most 3 bytes for one UTF-16 unit
+        size = next((n for n in range(stated, longest + 1) if _can_be_count(data, at + n)), stated)
+    return data[at : at + size].decode("utf-8", errors="replace"), at + size
+
+
+def _can_be_count(data: bytes, at: int) -> bool:
+    (count,) = struct.unpack_from("<i", data, at)
+    return bool(0 <= count <= LONGEST_NAME)
+
+
+def _read_frames(data: bytes, at: int, path: Path) -> tuple[np.ndarray, int]:
+    """The complete frames of section 1, and how many the file says there are."""
+    left = len(data) - at - 5
+    if left < 0 or data[at] != 1:
+        raise DamagedRecordingError(
+            f"{path.name} has no frame section after the BSOR info section; copy or download it again"
+        )
+    (stated,) = struct.unpack_from("<i", data, at + 1)
+    n = min(stated, left // FRAME.itemsize)
+    if stated < 0 or (n == 0 and stated > 0):
+        raise DamagedRecordingError(
+            f"{path.name} states {stated} frames but {left} bytes are left, not enough for one; "
+            "copy or download it again"
+        )
+    return np.frombuffer(data, FRAME, n, at + 5), stated
+
+
+def _other_speed(header: _Header) -> bool:
+    modifiers = {m.strip().upper() for m in header.modifiers.split(",")}
+    practised = 0.0 < header.speed < math.inf and abs(header.speed - 1.0) > 1e-3
+    return practised or bool(modifiers & {"SS", "FS", "SF"})
+
+
+def _stature(stated_m: float, head_m: float) -> float | None:
+    """The stated height, when a person can have it and the eyes were seen where it puts them."""
+    low, high = STATURE_RANGE_M
+    agrees = abs(head_m / EYE_HEIGHT_SHARE - stated_m) < STATURE_AGREES_M
+    return stated_m if low <= stated_m <= high and agrees else None
