@@ -15,7 +15,14 @@ from vrik.errors import RecordingError, UnknownFormatError
 if TYPE_CHECKING:
     from recordings.base import Importer, Recording
 
-IMPORTERS: tuple[str, ...] = ("recordings.native:NativeImporter",)
+IMPORTERS: tuple[str, ...] = (
+    "recordings.native:NativeImporter",
+    "recordings.importers.bsor:BsorImporter",
+    "recordings.importers.vive_csv:ViveCsvImporter",
+    "recordings.importers.bvh:BvhImporter",
+    "recordings.importers.harness_npz:HarnessNpzImporter",
+    "recordings.importers.harness_jsonl:HarnessJsonlImporter",
+)
 """All readers, in the order they are asked."""
 
 HEAD_BYTES = 64 * 1024
