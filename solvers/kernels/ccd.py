@@ -13,7 +13,16 @@ instead, so that root and tip get the right distance (the idea of Mueller-Cajar 
 
 import math
 
-from solvers.kernels.chain import NO_ARC, arc, bend_axis, first_free, place_joints
+from solvers.kernels.chain import (
+    NEAR,
+    NO_ARC,
+    NO_GAIN,
+    arc,
+    bend_axis,
+    first_free,
+    place_joints,
+    within_length,
+)
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import load4, qconj, qexp, qlog, qmul, qrot, qunit, store4
@@ -56,13 +65,16 @@ def solve(
     """
     tip = len(positions) - 1
     place_joints(positions, rotations, offsets)
+    goal = within_length(positions, offsets, weights, target)
     by_reach = False
     patience = PATIENCE
     before = math.inf  # miss before the last sweep
     before_reach = math.inf  # miss before the last sweep by reach
     for sweep_number in range(max_sweeps):
-        miss = distance(load3(positions, tip), target)
-        if miss <= tolerance:
+        miss = distance(load3(positions, tip), goal)
+        if distance(load3(positions, tip), target) <= tolerance or miss <= NEAR * tolerance:
+            return sweep_number
+        if patience <= 0 and before - miss < NO_GAIN * tolerance:
             return sweep_number
         if by_reach:  # a sweep by reach is judged together with the plain one after it
             by_reach = False
@@ -74,7 +86,7 @@ def solve(
             if by_reach:
                 before_reach = miss
         before = miss
-        turned = sweep(positions, rotations, offsets, weights, target, max_step_rad, limits, base, by_reach)
+        turned = sweep(positions, rotations, offsets, weights, goal, max_step_rad, limits, base, by_reach)
         if turned < STILL and patience <= 0:
             return sweep_number + 1
     return max_sweeps
@@ -92,7 +104,7 @@ def sweep(
     base: Q4,
     by_reach: bool,
 ) -> float:
-    """One sweep from tip to root; returns the largest turn that was made. [rad]
+    """One sweep from tip to root; returns (about) the largest turn that was made. [rad]
 
     Plain, each joint turns the tip towards the target. By reach, each joint but the first free one
     does its share to make the tip as far from that one as the target is.
@@ -124,15 +136,20 @@ def sweep(
             full = length(turn)
             if full > max_step_rad:
                 turn = scale(turn, max_step_rad / full)
-            turned = within(qmul(qconj(parent), qmul(qexp(turn), world)), limits[i])
-            change = qmul(qmul(parent, turned), qconj(world))
+            change = qexp(turn)
+            turned = qmul(qconj(parent), qmul(change, world))
+            outside = False
+            if limits[i] < math.pi:
+                outside = length(qlog(local)) > limits[i] + INSIDE
+                turned = within(turned, limits[i])
+                change = qmul(qmul(parent, turned), qconj(world))
             moved = add(pivot, qrot(change, sub(end, pivot)))
             if aim:
                 better = distance(moved, target) < distance(end, target)
             else:
                 better = abs(distance(moved, anchor) - reach) < abs(distance(end, anchor) - reach)
-            if better or length(qlog(local)) > limits[i] + INSIDE:
-                largest = max(largest, length(qlog(change)))
+            if better or outside:
+                largest = max(largest, 2.0 * length((change[1], change[2], change[3])))
                 end = moved
                 local = turned
         store4(rotations, i, local)  # relative to the parent until the pass below
@@ -167,8 +184,6 @@ def open_to(anchor: V3, end: V3, reach: float, rotation: Q4) -> V3:
 @kernel
 def within(local: Q4, limit_rad: float) -> Q4:
     """``local`` with its angle cut to ``limit_rad``, about the same axis."""
-    if limit_rad >= math.pi:
-        return local
     v = qlog(local)
     angle = length(v)
     if angle <= limit_rad:

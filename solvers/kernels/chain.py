@@ -11,10 +11,16 @@ import math
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import load4, qexp, qmul, qrot, qunit, store4
-from vrik.kernels.vec import add, any_normal, cross, dot, length, load3, scale, store3, sub, unit_or
+from vrik.kernels.vec import add, any_normal, cross, distance, dot, length, load3, scale, store3, sub, unit_or
 
 NO_ARC = 1e-7
 """Directions nearer than this are the same, or exactly opposite. [rad]"""
+
+NEAR = 0.1
+"""A target out of reach is met when the tip is within this share of the tolerance of the nearest point."""
+
+NO_GAIN = 0.01
+"""A round that gains less than this share of the tolerance is not worth another one."""
 
 
 @kernel
@@ -52,6 +58,18 @@ def length_after(offsets: Points, first: int) -> float:
 
 
 @kernel
+def within_length(positions: Points, offsets: Points, weights: Floats, target: V3) -> V3:
+    """``target``, or the point nearest to it that the chain reaches when it is straight."""
+    first = first_free(weights)
+    root = load3(positions, first)
+    away = distance(target, root)
+    total = length_after(offsets, first)
+    if away <= total or away < 1e-9:
+        return target
+    return add(root, scale(sub(target, root), total / away))
+
+
+@kernel
 def bend_axis(rotation: Q4, direction: V3) -> V3:
     """Axis about which a segment flexes when nothing else decides: what comes after it goes to its front.
 
@@ -85,17 +103,17 @@ def arc(a: V3, b: V3, rotation: Q4) -> V3:
 
 @kernel
 def bend_off_line(
-    positions: Points, rotations: Quats, offsets: Points, weights: Floats, away: float, max_step_rad: float
+    positions: Points, rotations: Quats, offsets: Points, weights: Floats, target: V3, max_step_rad: float
 ) -> None:
     """Bend a chain that lies on the line to its target, where no joint by itself would turn.
 
-    The joints between the first free one and the tip share the bend of an arc whose chord is ``away``,
-    the distance from the first free joint to the target. [m]
+    The joints between the first free one and the tip share the bend of an arc from there to ``target``.
     """
     tip = len(positions) - 1
     first = first_free(weights)
+    away = distance(target, load3(positions, first))
     total = length_after(offsets, first)
-    if tip - first < 2 or total < 1e-9:
+    if tip - first < 2 or total < 1e-9 or away >= total:
         return
     share = 2.0 * math.acos(min(max(away / total, 0.0), 1.0)) / float(tip - first - 1)
     for i in range(first + 1, tip):

@@ -9,7 +9,7 @@ from the joint to the tip: a 3x3 matrix in closed form, six numbers (xx, yy, zz,
 
 import math
 
-from solvers.kernels.chain import bend_off_line, first_free, length_after, place_joints
+from solvers.kernels.chain import NEAR, NO_GAIN, bend_off_line, place_joints, within_length
 from vrik.arrays import V3, Floats, Points, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import load4, qexp, qmul, qrot, qunit, store4
@@ -48,25 +48,24 @@ def solve(
     """
     tip = len(positions) - 1
     place_joints(positions, rotations, offsets)
-    first = first_free(weights)
-    root = load3(positions, first)
-    away = distance(target, root)
-    total = length_after(offsets, first)
-    goal = target
-    if away > total:  # too far: the nearest point that a straight chain reaches
-        goal = add(root, scale(sub(target, root), total / away))
+    goal = within_length(positions, offsets, weights, target)
     bent = False
+    before = math.inf
     for step in range(max_steps):
         miss = sub(goal, load3(positions, tip))
-        if distance(load3(positions, tip), target) <= tolerance or length(miss) <= 0.01 * tolerance:
+        if distance(load3(positions, tip), target) <= tolerance or length(miss) <= NEAR * tolerance:
             return step
+        if before - length(miss) < NO_GAIN * tolerance:  # full stretch is neared ever more slowly
+            return step
+        before = length(miss)
         pull = damped_pull(positions, weights, miss, damping)
         largest = largest_turn(positions, weights, pull)
         if largest < STILL:
-            if bent or away >= total:
+            if bent:
                 return step
             bent = True
-            bend_off_line(positions, rotations, offsets, weights, away, max_step_rad)
+            before = math.inf
+            bend_off_line(positions, rotations, offsets, weights, target, max_step_rad)
             place_joints(positions, rotations, offsets)
             continue
         share = min(1.0, max_step_rad / largest)

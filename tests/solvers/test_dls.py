@@ -125,7 +125,7 @@ def test_targets_of_random_poses_are_reached(seed: int, n: int, least_weight: fl
 @settings(max_examples=10, deadline=None, derandomize=True)
 @given(seeds)
 def test_no_pose_of_two_free_joints_is_nearer_than_ours(seed: int) -> None:
-    """scipy's least_squares on the same cost, from the same start and from a random one, finds nothing better."""
+    """scipy's least_squares on the same cost, from the same and a random start, is not nearer."""
     rng = np.random.default_rng(seed)
     start, offsets = random_chain(rng, 4, 0.5)
     weights = np.array([0.0, 1.0, 1.0, 1.0])
