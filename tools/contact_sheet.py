@@ -22,7 +22,7 @@ from recordings import open_recording, read_all, read_poses
 from vrik import quat
 from vrik.arrays import Bools, Floats, Ints, Points, Quats
 from vrik.errors import NoUsableFramesError, RecordingError, VrikError
-from vrik.frames import TrackerSequence
+from vrik.frames import DeviceClass, TrackerSequence
 from vrik.skeleton import BONE, PARENTS, VRM_FROM_SMPL
 
 LEFT_COLOUR, RIGHT_COLOUR, MIDDLE_COLOUR, DEVICE_COLOUR = "#2f6fde", "#e07b1f", "#3b4351", "#c2185b"
@@ -99,7 +99,9 @@ def solve_figures(path: Path) -> Figures:
 
 def _from_frames(time_ns: Ints, joints: Points, rotations: Quats, trackers: TrackerSequence) -> Figures:
     t = (time_ns - time_ns[0]) * 1e-9
-    return Figures(t, joints, rotations, trackers.position, trackers.valid)
+    worn = (DeviceClass.HMD, DeviceClass.CONTROLLER, DeviceClass.GENERIC_TRACKER)  # no base stations
+    columns = [i for i, device in enumerate(trackers.devices) if device.device_class in worn]
+    return Figures(t, joints, rotations, trackers.position[:, columns], trackers.valid[:, columns])
 
 
 def _from_arrays(arrays: dict[str, Any]) -> Figures:

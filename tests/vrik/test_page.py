@@ -146,6 +146,23 @@ def test_roles_from_the_calibration_name_the_devices() -> None:
     assert [device["name"] for device in data["devices"]] == ["Head", "Left hand", "Waist"]
 
 
+def test_base_stations_are_not_shown_and_worn_devices_come_first() -> None:
+    poses, tracker = walking(6)
+    devices = (
+        TrackedDevice("B", DeviceClass.TRACKING_REFERENCE),
+        TrackedDevice("T", DeviceClass.GENERIC_TRACKER),
+        TrackedDevice("H", DeviceClass.HMD),
+    )
+    mixed = TrackerSequence.build(tracker.time_ns, devices, tracker.position, tracker.rotation, tracker.valid)
+
+    data = data_in(render_page(poses, mixed, roles={"H": "head"}))
+
+    assert [device["serial"] for device in data["devices"]] == ["H", "T"]
+    assert [device["name"] for device in data["devices"]] == ["Head", "Tracker"]
+    np.testing.assert_allclose(metres(data, "device_points"), tracker.position[:, [2, 1]], atol=0.00051)
+    assert (data["reach"][:, 0] == 12).all()
+
+
 def test_a_page_without_devices_or_frames_is_still_a_page(tmp_path: Path) -> None:
     poses, _ = walking(5)
     path = tmp_path / "nothing.html"

@@ -56,7 +56,7 @@ class PageSummary:
     reach_max_m: Floats
 
     @classmethod
-    def of(cls, poses: PoseSequence, tracker: TrackerSequence | None) -> PageSummary:
+    def of(cls, poses: PoseSequence, tracker: TrackerSequence) -> PageSummary:
         """From sequences that hold every frame."""
         known = np.isfinite(poses.reach_error_m)
         error = np.where(known, poses.reach_error_m, 0.0)
@@ -65,7 +65,7 @@ class PageSummary:
         mean = np.where(seen, error.sum(axis=0) / np.maximum(count, 1), np.nan)
         largest = np.where(seen, error.max(axis=0, initial=0.0), np.nan)
         duration_s = float(poses.time_ns[-1] - poses.time_ns[0]) * 1e-9 if len(poses) else 0.0
-        share = tracker.valid.mean(axis=0) if tracker is not None and len(tracker) else np.zeros(0)
+        share = tracker.valid.sum(axis=0) / max(len(tracker), 1)
         return cls(len(poses), duration_s, share, mean, largest)
 
 
@@ -94,17 +94,10 @@ def render_page(
     if not (np.isfinite(poses.position).all() and np.isfinite(poses.rotation).all()):
         raise ValueError("a page needs finite poses")
     if tracker is None:
-        empty = np.zeros((len(poses), 0))
-        tracker = TrackerSequence.build(
-            poses.time_ns,
-            (),
-            empty[..., None].repeat(3, 2),
-            empty[..., None].repeat(4, 2),
-            empty.astype(bool),
-        )
-    summary = summary or PageSummary.of(poses, tracker)
-    names = [_name(device, dict(roles or {})) for device in tracker.devices]
-    data = _data(poses, tracker, summary, names)
+        n = len(poses)
+        nothing = np.zeros((n, 0), bool)
+        tracker = TrackerSequence.build(poses.time_ns, (), np.zeros((n, 0, 3)), np.zeros((n, 0, 4)), nothing)
+    data = _data(poses, tracker, summary or PageSummary.of(poses, tracker), dict(roles or {}))
     template = resources.files("vrik.sinks").joinpath("page.html").read_text(encoding="utf-8")
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace(
         "<", "\\u003c"
@@ -113,28 +106,49 @@ def render_page(
     return head.replace("__TITLE__", html.escape(title)) + text + tail
 
 
-def _name(device: TrackedDevice, roles: dict[str, str]) -> str:
-    """What a person calls a device: what it is worn as, or what it is."""
-    role = roles.get(device.serial, device.role)
-    if role:
-        return role.replace("_", " ").capitalize()
-    kinds = {DeviceClass.HMD: "Headset", DeviceClass.CONTROLLER: "Controller"}
-    return kinds.get(device.device_class, "Tracker")
+_KINDS = {
+    DeviceClass.HMD: "Headset",
+    DeviceClass.CONTROLLER: "Controller",
+    DeviceClass.GENERIC_TRACKER: "Tracker",
+}
+"""What a device is called that is not worn; other kinds (base stations) are not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A device in the page: its column in the tracker frames, what it is called, its role's row or -1."""
+
+    column: int
+    device: TrackedDevice
+    name: str
+    role: int
+
+
+def _shown(devices: tuple[TrackedDevice, ...], roles: dict[str, str]) -> list[_Shown]:
+    """The devices to show: worn ones first, from the head down."""
+    shown = []
+    for column, device in enumerate(devices):
+        if device.device_class in _KINDS:
+            role = roles.get(device.serial, device.role)
+            name = role.replace("_", " ").capitalize() if role else _KINDS[device.device_class]
+            shown.append(_Shown(column, device, name, ROLE.get(role, -1)))
+    return sorted(shown, key=lambda one: one.role if one.role >= 0 else len(ROLE))
 
 
 def _data(
-    poses: PoseSequence, tracker: TrackerSequence, summary: PageSummary, names: list[str]
+    poses: PoseSequence, tracker: TrackerSequence, summary: PageSummary, roles: dict[str, str]
 ) -> dict[str, Any]:
     """What the script in the page reads."""
-    n, k = len(poses), len(tracker.devices)
-    device_points, states = _held_devices(tracker)
+    n, shown = len(poses), _shown(tracker.devices, roles)
+    columns = [one.column for one in shown]
+    share = summary.tracked_share[columns]
+    device_points, states = _held_devices(tracker.position[:, columns], tracker.valid[:, columns])
     points = np.concatenate([poses.position, _extra_points(poses), device_points], axis=1)
     steps, origin_m, unit_m = _to_int16(points)
-    row_of = [ROLE.get(name.lower().replace(" ", "_"), -1) for name in names]
-    reach = np.full((n, k), UNKNOWN_REACH, np.uint16)
-    for i, role in enumerate(row_of):
-        if role >= 0:
-            error = poses.reach_error_m[:, role]
+    reach = np.full((n, len(shown)), UNKNOWN_REACH, np.uint16)
+    for i, one in enumerate(shown):
+        if one.role >= 0:
+            error = poses.reach_error_m[:, one.role]
             known = np.isfinite(error)
             reach[known, i] = np.clip(np.round(error[known] * 1e4), 0, UNKNOWN_REACH - 1)
     since_ms = np.round((poses.time_ns - poses.time_ns[0]) * 1e-6) if n else np.zeros(0)
@@ -149,10 +163,10 @@ def _data(
         "device_states": _text(states),
         "reach": _text(reach.astype("<u2")),
         "devices": [
-            {"name": name, "serial": device.serial, "tracked_percent": _percent(share)}
-            for name, device, share in zip(names, tracker.devices, summary.tracked_share, strict=True)
+            {"name": one.name, "serial": one.device.serial, "tracked_percent": round(100.0 * float(part), 2)}
+            for one, part in zip(shown, share, strict=True)
         ],
-        "numbers": _numbers(summary, names, row_of),
+        "numbers": _numbers(summary, share, [one.role for one in shown]),
         "limbs": _LIMBS,
         "head": [_SKULL, _NOSE],
         "hips": [BONE["leftUpperLeg"], BONE["rightUpperLeg"]],
@@ -160,33 +174,28 @@ def _data(
     }
 
 
-def _numbers(summary: PageSummary, names: list[str], row_of: list[int]) -> list[list[str]]:
+def _numbers(summary: PageSummary, share: Floats, roles: list[int]) -> list[list[str]]:
     """(name, value, note) of what stands above the views."""
     rate = (summary.frames - 1) / summary.duration_s if summary.duration_s > 0.0 else 0.0
     rows = [
         ["Duration", f"{summary.duration_s:.1f} s", f"{summary.frames} frames"],
         ["Frame rate", f"{rate:.0f} Hz", ""],
     ]
-    if names:
-        lost = 100.0 * (1.0 - float(np.min(summary.tracked_share)))
-        note = "always tracked" if lost < 0.005 else f"up to {lost:.1f} % lost"
-        rows.append(["Devices", str(len(names)), note])
-    for title, wanted in (("Head reach error", ("head",)), ("Hand reach error", ("left_hand", "right_hand"))):
-        columns = [ROLE[name] for name in wanted]
-        if np.isfinite(summary.reach_mean_m[columns]).any():
-            mean = 1e3 * float(np.nanmean(summary.reach_mean_m[columns]))
-            largest = 1e3 * float(np.nanmax(summary.reach_max_m[columns]))
-            rows.append([title, f"{mean:.1f} mm", f"largest {largest:.1f}"])
-    others = [role for role in row_of if role >= ROLE["waist"] and np.isfinite(summary.reach_mean_m[role])]
-    if others:
-        mean = 1e3 * float(summary.reach_mean_m[others].mean())
-        largest = 1e3 * float(summary.reach_max_m[others].max())
-        rows.append(["Tracker reach error", f"{mean:.1f} mm", f"largest {largest:.1f}"])
+    if len(share):
+        lost = 100.0 * (1.0 - float(share.min()))
+        note = "always tracked" if lost == 0.0 else f"up to {max(lost, 0.1):.1f} % lost"
+        rows.append(["Devices", str(len(share)), note])
+    trackers = [role for role in roles if role >= ROLE["waist"]]
+    for title, wanted in (
+        ("Head reach error", [ROLE["head"]]),
+        ("Hand reach error", [ROLE["left_hand"], ROLE["right_hand"]]),
+        ("Tracker reach error", trackers),
+    ):
+        known = [role for role in wanted if np.isfinite(summary.reach_mean_m[role])]
+        if known:
+            mean, largest = summary.reach_mean_m[known].mean(), summary.reach_max_m[known].max()
+            rows.append([title, f"{1e3 * mean:.1f} mm", f"largest {1e3 * largest:.1f}"])
     return rows
-
-
-def _percent(share: float) -> float:
-    return round(100.0 * float(share), 2)
 
 
 def _extra_points(poses: PoseSequence) -> Points:
@@ -197,20 +206,18 @@ def _extra_points(poses: PoseSequence) -> Points:
     return poses.position[:, bones] + quat.rotate(poses.rotation[:, bones], places)
 
 
-def _held_devices(tracker: TrackerSequence) -> tuple[Points, Any]:
-    """(n, k, 3) where each device was last seen [m] and (n, k) absent, tracked or lost."""
-    known: Bools = np.asarray(np.isfinite(tracker.position).all(axis=-1), np.bool_)
-    rows = np.arange(len(tracker))[:, None]
-    seen = np.maximum.accumulate(np.where(known & tracker.valid, rows, -1), axis=0)
-    place = np.take_along_axis(
-        np.where(known[..., None], tracker.position, 0.0), np.maximum(seen, 0)[..., None], 0
-    )
-    state = np.where(tracker.valid & known, DeviceState.OK, DeviceState.LOST)
-    state = np.where(seen < 0, DeviceState.ABSENT, state)
-    first = np.argmax(seen >= 0, axis=0) if len(tracker) else np.zeros(0, np.int64)
-    for column, row in enumerate(first):
-        place[:row, column] = place[row, column] if seen[row, column] >= 0 else 0.0
-    return place, np.asarray(state, np.uint8)
+def _held_devices(position: Points, valid: Bools) -> tuple[Points, Any]:
+    """(n, k, 3) where each device was last seen [m] and (n, k) ``DeviceState``: absent, tracked or lost."""
+    n, k = valid.shape
+    tracked: Bools = np.asarray(valid & np.isfinite(position).all(axis=-1), np.bool_)
+    seen = np.maximum.accumulate(np.where(tracked, np.arange(n)[:, None], -1), axis=0)
+    state = np.where(tracked, DeviceState.OK, np.where(seen < 0, DeviceState.ABSENT, DeviceState.LOST))
+    place = np.zeros((n, k, 3))
+    for i in range(k):
+        rows = np.flatnonzero(tracked[:, i])
+        if len(rows):  # before it is first seen, where it will be: so that it does not stretch the scale
+            place[:, i] = position[np.maximum(seen[:, i], rows[0]), i]
+    return place, state.astype(np.uint8)
 
 
 def _to_int16(points: Points) -> tuple[Any, Floats, float]:
@@ -250,6 +257,7 @@ def _limbs() -> list[list[Any]]:
             ("Toes", toe, 0.040),
         ]
         limbs.append([BONE[f"{side}UpperArm"], BONE["chest"], 0.100, "trunk"])
+        limbs.append([BONE[f"{side}Shoulder"], BONE["chest"], 0.100, "trunk"])
         limbs.append([BONE["spine"], BONE[f"{side}UpperLeg"], 0.100, "trunk"])
         limbs += [[BONE[f"{side}{name}"], end, width, side] for name, end, width in chain]
     return limbs
