@@ -204,4 +204,4 @@ def _row(words: list[str], width: int) -> list[float] | None:
         numbers = [float(word) for word in words]
     except ValueError:
         return None
-    return numbers if len(numbers) == width and all(abs(x) < LARGEST for x in numbers) else None
+    return numbers if len(numbers) == width and np.all(np.abs(numbers) < LARGEST) else None
