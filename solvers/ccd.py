@@ -76,4 +76,6 @@ def solve_ccd(
         limits,
         (float(base[0]), float(base[1]), float(base[2]), float(base[3])),
     )
-    return solution(chain.positions, chain.rotations, chain.lengths, target, config.tolerance_m, sweeps)
+    return solution(
+        chain.positions, chain.rotations, chain.lengths, target, config.tolerance_m, sweeps, config.max_sweeps
+    )

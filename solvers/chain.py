@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from vrik import quat
 from vrik.arrays import V3, Floats, Points, Quats, Vec3
 
-StopReason: TypeAlias = Literal["reached", "out_of_reach", "max_rounds"]
-"""Why a solver stopped: met, cannot be met by bones of these lengths, or its rounds were used up."""
+StopReason: TypeAlias = Literal["reached", "out_of_reach", "no_progress", "max_rounds"]
+"""Why a solver stopped: the target is met, bones of these lengths cannot meet it, more rounds would gain
+nothing (limits, rigid joints), or the rounds were used up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +27,7 @@ class ChainSolution:
         reached: Whether the tip is within the tolerance of the target.
         residual_m: Distance from tip to target. [m]
         rounds: Rounds, sweeps or steps used; 0 when none was needed.
-        stopped_because: ``reached``, ``out_of_reach`` or ``max_rounds``.
+        stopped_because: ``reached``, ``out_of_reach``, ``no_progress`` or ``max_rounds``.
     """
 
     joints_world: Points
@@ -73,14 +74,20 @@ def checked_vector(name: str, vector: Vec3) -> V3:
 
 
 def solution(
-    joints: Points, rotations: Quats | None, lengths: Floats, target: V3, tolerance_m: float, rounds: int
+    joints: Points,
+    rotations: Quats | None,
+    lengths: Floats,
+    target: V3,
+    tolerance_m: float,
+    rounds: int,
+    max_rounds: int,
 ) -> ChainSolution:
     """Judge a solved chain: is its tip on ``target``, and could bones this long reach it at all."""
     residual = float(np.linalg.norm(joints[-1] - np.array(target)))
     away = float(np.linalg.norm(joints[0] - np.array(target)))
     total = float(lengths.sum())
     nearest = 2.0 * float(lengths.max()) - total
-    reason: StopReason = "max_rounds"
+    reason: StopReason = "max_rounds" if rounds >= max_rounds else "no_progress"
     if residual <= tolerance_m:
         reason = "reached"
     elif away > total or away < nearest:

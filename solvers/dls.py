@@ -54,4 +54,6 @@ def solve_dls(
         config.max_steps,
         config.damping,
     )
-    return solution(chain.positions, chain.rotations, chain.lengths, target, config.tolerance_m, steps)
+    return solution(
+        chain.positions, chain.rotations, chain.lengths, target, config.tolerance_m, steps, config.max_steps
+    )

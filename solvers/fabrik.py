@@ -51,4 +51,4 @@ def solve_fabrik(
     rounds = kernels.reach(joints, lengths, target, pole, config.tolerance_m, config.max_rounds)
     if len(joints) == 3:
         kernels.turn_to_pole(joints, pole)
-    return solution(joints, None, lengths, target, config.tolerance_m, rounds)
+    return solution(joints, None, lengths, target, config.tolerance_m, rounds, config.max_rounds)

@@ -41,4 +41,4 @@ def solve_two_bone(
 
     bent = kernels.bend(root, target, float(upper_m), float(lower_m), pole)
     joints = np.array([root, bent[:3], bent[3:]])
-    return solution(joints, None, lengths, target, TOLERANCE_M, 0)
+    return solution(joints, None, lengths, target, TOLERANCE_M, 0, 0)

@@ -167,7 +167,8 @@ def test_a_target_behind_limits_ends_within_the_sweep_limit(shared: Path) -> Non
     solved = solve_ccd(joints[0], quat.identity(4), offsets, target, limits_rad=limits, config=config)
     took_s = time.perf_counter() - began
 
-    assert (solved.reached, solved.stopped_because) == (False, "max_rounds")
+    assert not solved.reached
+    assert solved.stopped_because in ("no_progress", "max_rounds")
     assert solved.rounds <= 50
     assert solved.residual_m <= 0.2 + 1e-9  # no farther than it started
     assert took_s < 0.005
