@@ -83,7 +83,7 @@ def tables(report: InspectReport) -> list[Table]:
     movement = _table("device", "lowest", "median", "highest", "path", "extent", "from head")
     for d in report.devices:
         longest = f"{d.longest_loss_s:.2f} s" if d.losses else "-"
-        tracked = f"{100.0 * d.valid_share:.1f} %"
+        tracked = f"{100.0 if d.valid_share == 1.0 else min(99.9, 100.0 * d.valid_share):.1f} %"
         kind = KINDS.get(d.device_class, d.device_class)
         tracking.add_row(
             d.serial, kind, d.role or "-", tracked, str(d.losses), longest, str(d.placeholders), str(d.jumps)
