@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,12 @@ from vrik.errors import NoUsableFramesError, RecordingError, VrikError
 from vrik.frames import DeviceClass, TrackerSequence
 from vrik.skeleton import BONE, PARENTS, VRM_FROM_SMPL
 
-LEFT_COLOUR, RIGHT_COLOUR, MIDDLE_COLOUR, DEVICE_COLOUR = "#2f6fde", "#e07b1f", "#3b4351", "#c2185b"
+INK, DEVICE_COLOUR = "#3b4351", "#c2185b"
+COLOURS = (INK, "#2f6fde", "#e07b1f")
+"""Trunk, left and right side."""
+
 LEGEND = "blue: left   orange: right   cross: device (ring: lost)"
-BEHIND_COLOUR = "#c3c8d1"
+BEHIND_COLOURS = ("#c3c8d1",) * 3
 CELL_FRONT_M, CELL_SIDE_M, CELL_GAP_M, CELL_HEIGHT_M = 2.0, 1.7, 0.25, 2.45
 
 
@@ -143,16 +147,16 @@ def draw_sheet(
     axes.set_ylim(-height, 0.0)
     axes.set_aspect("equal")
     axes.axis("off")
-    sheet.text(0.012, 0.995, title, ha="left", va="top", fontsize=11, color=MIDDLE_COLOUR, weight="bold")
+    sheet.text(0.012, 0.995, title, ha="left", va="top", fontsize=11, color=INK, weight="bold")
     sheet.text(
         0.988, 0.995, LEGEND + ("   grey: compared" if behind else ""),
-        ha="right", va="top", fontsize=9, color=MIDDLE_COLOUR,
+        ha="right", va="top", fontsize=9, color=INK,
     )  # fmt: skip
     for number, row in enumerate(figures.at(times)):
         column, line = number % columns, number // columns
         floor = -(line + 1) * CELL_HEIGHT_M + 0.22
         left = column * cell + 0.08
-        axes.text(left, floor + 2.13, f"{figures.t[row]:.2f} s", fontsize=9, color=MIDDLE_COLOUR, va="top")
+        axes.text(left, floor + 2.13, f"{figures.t[row]:.2f} s", fontsize=9, color=INK, va="top")
         other = behind.at(np.array([figures.t[row]]))[0] if behind else 0
         for centre, half, side in (
             (left + CELL_FRONT_M / 2, CELL_FRONT_M / 2, False),
@@ -166,11 +170,17 @@ def draw_sheet(
                 zorder=0,
             )
             view = _View(figures.joints[row], side, centre, floor)
-            if behind is not None:
-                _draw_body(axes, view, behind.joints[other], None, 5.0, [BEHIND_COLOUR] * 3)
-            rotation = None if figures.rotations is None else figures.rotations[row]
-            colours = [MIDDLE_COLOUR, LEFT_COLOUR, RIGHT_COLOUR]
-            _draw_body(axes, view, figures.joints[row], rotation, 2.4, colours)
+            for body, at, layer in ((behind, other, 1.0), (figures, row, 2.0)):
+                if body is not None:
+                    _draw_body(
+                        axes,
+                        view,
+                        body.joints[at],
+                        None if body.rotations is None else body.rotations[at],
+                        width=5.0 if layer == 1.0 else 2.4,
+                        colours=BEHIND_COLOURS if layer == 1.0 else COLOURS,
+                        layer=layer,
+                    )
             for place, tracked in zip(figures.devices[row], figures.tracked[row], strict=True):
                 if np.isfinite(place).all():
                     x, y = view.flat(place[None])[0]
@@ -205,39 +215,45 @@ class _View:
 
 
 def _draw_body(
-    axes: Any, view: _View, joints: Points, rotation: Quats | None, width: float, colours: list[str]
+    axes: Any,
+    view: _View,
+    joints: Points,
+    rotations: Quats | None,
+    *,
+    width: float,
+    colours: Sequence[str],
+    layer: float,
 ) -> None:
     """Bones as round-ended lines, the head as a ring with a tick to where it looks."""
-    flat = view.flat(joints)
+
+    def line(points: Points, colour: str, share: float, height: float) -> None:
+        flat = view.flat(points)
+        axes.plot(
+            flat[:, 0],
+            flat[:, 1],
+            color=colour,
+            lw=share * width,
+            solid_capstyle="round",
+            zorder=layer + height,
+        )
+
     for j in range(1, len(joints)):
-        p = PARENTS[j]
+        ends = joints[[PARENTS[j], j]]
         colour = colours[0 if j < BONE["leftShoulder"] else _side_of(j)]
-        near = -1.0 if colour != BEHIND_COLOUR else -3.0
-        axes.plot(
-            flat[[p, j], 0], flat[[p, j], 1], color=colour, lw=width, solid_capstyle="round",
-            zorder=3.0 + near + 0.2 * float(np.tanh(view.nearness(0.5 * (joints[p] + joints[j])))),
-        )  # fmt: skip
+        line(ends, colour, 1.0, 0.2 * float(np.tanh(view.nearness(ends.mean(axis=0)))))
     neck, head = joints[BONE["neck"]], joints[BONE["head"]]
-    up = (head - neck) / max(float(np.linalg.norm(head - neck)), 1e-9)
-    turned = None if rotation is None else rotation[BONE["head"]]
-    crown = quat.rotate(turned, np.array([0.0, 0.09, -0.02])) if turned is not None else 0.09 * up
-    middle = view.flat((head + crown)[None])[0]
-    angle = np.linspace(0.0, 2.0 * np.pi, 40)
-    ring = middle + 0.1 * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-    axes.plot(
-        ring[:, 0], ring[:, 1], color=colours[0], lw=0.7 * width, zorder=3.0 if rotation is not None else 1.0
-    )
-    if rotation is not None and turned is not None:
-        nose = view.flat(
-            np.array([head + crown, head + crown + quat.rotate(turned, np.array([0.0, 0.0, -0.17]))])
-        )
-        axes.plot(
-            nose[:, 0], nose[:, 1], color=colours[0], lw=0.8 * width, solid_capstyle="round", zorder=3.1
-        )
+    if rotations is None:
+        centre = head + 0.09 * (head - neck) / max(float(np.linalg.norm(head - neck)), 1e-9)
+    else:
+        centre = head + quat.rotate(rotations[BONE["head"]], np.array([0.0, 0.09, -0.02]))
+        nose = centre + quat.rotate(rotations[BONE["head"]], np.array([0.0, 0.0, -0.17]))
+        line(np.array([centre, nose]), colours[0], 0.8, 0.4)
         for j, tip in ((BONE["leftHand"], -0.15), (BONE["rightHand"], 0.15)):
-            hand = joints[j]
-            ends = view.flat(np.array([hand, hand + quat.rotate(rotation[j], np.array([tip, 0.0, 0.0]))]))
-            axes.plot(ends[:, 0], ends[:, 1], color=colours[_side_of(j)], lw=0.55 * width, zorder=2.4)
+            finger = joints[j] + quat.rotate(rotations[j], np.array([tip, 0.0, 0.0]))
+            line(np.array([joints[j], finger]), colours[_side_of(j)], 0.55, 0.3)
+    angle = np.linspace(0.0, 2.0 * np.pi, 40)
+    ring = view.flat(centre[None]) + 0.1 * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+    axes.plot(ring[:, 0], ring[:, 1], color=colours[0], lw=0.7 * width, zorder=layer + 0.4)
 
 
 def _side_of(j: int) -> int:
