@@ -233,3 +233,34 @@ def test_a_damaged_cache_is_compiled_anew(tmp_path: Path) -> None:
         assert "distance" in after["compiled"]
         assert after["answer"] == 5.0
     assert run(SMALL, VRIK_JIT="1", VRIK_CACHE_DIR=str(tmp_path))["compiled"] == []
+
+
+SESSION = """
+import sys
+from pathlib import Path
+import numpy as np
+import recordings, vrik
+session = sorted((Path(recordings.__file__).parent / "samples").glob("*.mcap"))[-1]
+frames = vrik.read_all(vrik.open_recording(session))
+pipeline = vrik.Pipeline(vrik.calibrate(frames))
+poses = [pipeline.step(frame) for frame in frames.part(slice(0, None, 30))]
+np.savez(sys.argv[1], position=[p.position for p in poses], rotation=[p.rotation for p in poses])
+"""
+
+
+@pytest.mark.skipif(not jit.COMPILED, reason="VRIK_JIT=0: there is nothing to compare")
+def test_a_session_is_solved_the_same_compiled_and_plain(tmp_path: Path) -> None:
+    """All kernels of the pipeline, together and on the values they meet."""
+    solved = []
+    for mode in ("0", "1"):
+        out = tmp_path / f"{mode}.npz"
+        command = [sys.executable, "-c", SESSION, str(out)]
+        done = subprocess.run(command, env={**os.environ, "VRIK_JIT": mode}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        solved.append(np.load(out))
+
+    plain, compiled = solved
+    assert len(plain["position"]) > 50
+    for name in ("position", "rotation"):
+        assert np.isfinite(plain[name]).all()
+        np.testing.assert_allclose(compiled[name], plain[name], atol=1e-7)
