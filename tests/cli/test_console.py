@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from enum import IntEnum
 from types import ModuleType
 
@@ -124,3 +125,15 @@ def test_warm_up_speaks_only_when_something_compiles(
     assert ("compiling" in stream.getvalue()) == compiles
     if not terminal:
         assert stream.getvalue().count("\n") == int(compiles)
+
+
+def test_work_of_unknown_length_shows_a_bar_only_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    for after_s, shown in ((60.0, False), (0.0, True)):
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setattr(console, "BAR_AFTER_S", after_s)
+
+        with console.busy("reading"):
+            time.sleep(0.2)
+
+        assert ("reading" in terminal.getvalue()) == shown
