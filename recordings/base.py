@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -89,6 +89,10 @@ class Importer(Protocol):
         ...
 
 
+ROW_ARRAYS = ("time_ns", "position", "rotation", "valid", "result", "linear_velocity", "angular_velocity")
+"""The fields of a sequence that have a row for each frame."""
+
+
 def read_all(recording: Recording) -> TrackerSequence:
     """All frames of a recording in one sequence (of length 0 when there are none)."""
     blocks = list(recording.blocks())
@@ -100,14 +104,9 @@ def read_all(recording: Recording) -> TrackerSequence:
         return TrackerSequence.build(
             np.zeros(0, np.int64), devices, np.zeros((0, k, 3)), np.zeros((0, k, 4)), np.zeros((0, k), bool)
         )
-    first = blocks[0]
-    joined = {
-        name: np.concatenate([getattr(b, name) for b in blocks])
-        for name in ("time_ns", "position", "rotation", "valid", "result")
-    }
-    for name in ("linear_velocity", "angular_velocity"):
-        if all(getattr(b, name) is not None for b in blocks):
-            joined[name] = np.concatenate([getattr(b, name) for b in blocks])
-        else:
-            joined[name] = None
-    return replace(first, **joined)
+
+    def joined(name: str) -> Any:
+        parts = [getattr(block, name) for block in blocks]
+        return None if any(part is None for part in parts) else np.concatenate(parts)
+
+    return replace(blocks[0], **{name: joined(name) for name in ROW_ARRAYS})

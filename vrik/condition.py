@@ -68,9 +68,10 @@ class Conditioner:
 
     def reset(self) -> None:
         """Forget all devices."""
-        self._devices: tuple[TrackedDevice, ...] = ()
         self._time_ns: int | None = None
+        self._devices: tuple[TrackedDevice, ...] = ()
         self.state = FilterState.fresh(0)
+        self._make_room(0)
 
     def step(self, frame: TrackerFrame) -> FilterState:
         """Advance to ``frame``; the state returned is this object's own and changes with the next step."""
@@ -79,11 +80,16 @@ class Conditioner:
         dt_s = 0.0 if self._time_ns is None else (frame.host_time_ns - self._time_ns) * 1e-9
         self._time_ns = max(frame.host_time_ns, self._time_ns or frame.host_time_ns)
         c, s = self._config, self.state
+        # Frames may be read-only, of another number type, or views of anything: kernels see one layout.
+        np.copyto(self._position, frame.position)
+        np.copyto(self._rotation, frame.rotation)
+        np.copyto(self._valid, frame.valid)
+        np.copyto(self._result, frame.result)
         _kernels.condition(
-            frame.position,
-            frame.rotation,
-            frame.valid,
-            frame.result,
+            self._position,
+            self._rotation,
+            self._valid,
+            self._result,
             min(max(dt_s, 0.0), MAX_STEP_S),
             c.hold_s,
             c.fade_s,
@@ -114,6 +120,11 @@ class Conditioner:
                 for name in FilterState.__dataclass_fields__:
                     getattr(self.state, name)[i] = getattr(before, name)[j]
         self._devices = devices
+        self._make_room(len(devices))
+
+    def _make_room(self, k: int) -> None:
+        self._position, self._rotation = np.zeros((k, 3)), np.zeros((k, 4))
+        self._valid, self._result = np.zeros(k, np.bool_), np.zeros(k, np.int64)
 
 
 def conditioned(frame: TrackerFrame, state: FilterState) -> TrackerFrame:

@@ -4,6 +4,9 @@
 call and keeps the result on disk. The cache folder of a kernel is named after its own code, the
 constants it reads and the kernels it calls, so an edit anywhere below it is seen, and two versions
 of vrik on one computer never meet. ``VRIK_JIT=0`` leaves every kernel plain Python, for debugging.
+
+Kernels that Python calls are marked ``@entry`` as well: :func:`run_plain` switches them all to plain
+Python and back, so that a first run moves at once while another process compiles.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -67,6 +71,70 @@ def kernel(function: F) -> F:
     return cast(F, compiled)
 
 
+class _Entry:
+    """A kernel called from Python; compiled, or plain while :func:`run_plain` says so."""
+
+    __slots__ = ("compiled", "run")
+
+    def __init__(self, compiled: Callable[..., Any]) -> None:
+        self.compiled = compiled
+        self.run: Callable[..., Any] = self.run_either if _running_plain else compiled
+
+    def __call__(self, *args: Any) -> Any:
+        return self.run(*args)
+
+    def run_either(self, *args: Any) -> Any:
+        """Plain, but for a thread inside :func:`compiled_here`."""
+        return (self.compiled if getattr(_here, "compiled", False) else plain(self.compiled))(*args)
+
+
+_entries: list[_Entry] = []
+_running_plain = False
+_here = threading.local()
+
+
+def entry(compiled: F) -> F:
+    """Mark a kernel as one that Python calls, so that :func:`run_plain` can switch it."""
+    if not COMPILED:
+        return compiled
+    switch = _Entry(compiled)
+    _entries.append(switch)
+    return cast(F, switch)
+
+
+def run_plain(on: bool) -> None:
+    """Let all entries, also those imported later, run as plain Python, or compiled again.
+
+    Both give the same numbers but for the last digits; plain Python takes some 25 times as long.
+    """
+    global _running_plain
+    _running_plain = on and COMPILED
+    for switch in _entries:
+        switch.run = switch.run_either if _running_plain else switch.compiled
+
+
+@contextmanager
+def compiled_here() -> Iterator[None]:
+    """Run entries compiled in this thread, whatever :func:`run_plain` says: loads their machine code."""
+    _here.compiled = True
+    try:
+        yield
+    finally:
+        _here.compiled = False
+
+
+def fingerprint() -> str:
+    """Names the machine code of all entries imported so far: their digests, numba and this Python."""
+    import platform
+    import sys
+
+    import numba
+
+    parts = [sys.version, numba.__version__, platform.machine(), platform.processor()]
+    parts += sorted(_digests[switch.compiled] for switch in _entries)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
 def kernels() -> dict[str, Callable[..., Any]]:
     """All kernels imported so far, by ``module.name``."""
     return {f"{f.__module__}.{f.__name__}": k for k, f in _python.items()}
@@ -76,6 +144,8 @@ def plain(compiled: F) -> F:
     """The same kernel as plain Python, with every kernel it calls plain as well."""
     if not COMPILED:
         return compiled
+    if isinstance(compiled, _Entry):
+        return cast(F, plain(compiled.compiled))
     if compiled not in _plain:
         python = _python[compiled]
         names: dict[str, Any] = dict(python.__globals__)

@@ -5,7 +5,7 @@ import math
 from solvers.kernels.limbs import solve_arm, solve_leg
 from solvers.kernels.torso import solve as solve_torso
 from vrik.arrays import Floats, Ints, Points, Quats
-from vrik.jit import kernel
+from vrik.jit import entry, kernel
 from vrik.kernels.kinematics import forward, locals_from_world
 from vrik.kernels.quat import load4, qnear, qunit, store4
 from vrik.kernels.vec import distance, load3
@@ -14,6 +14,7 @@ HEAD_ROLE, LEFT_HAND_ROLE = 0, 1
 LEFT_FOOT, LEFT_TOES = 16, 17
 
 
+@entry
 @kernel
 def solve(
     parents: Ints,

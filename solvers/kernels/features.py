@@ -3,7 +3,7 @@
 import math
 
 from vrik.arrays import Bools, Floats, Points, Quats
-from vrik.jit import kernel
+from vrik.jit import entry, kernel
 from vrik.kernels.quat import load4, qconj, qrot, qturn, qyaw
 from vrik.kernels.vec import load3, scale, store3, sub
 
@@ -20,6 +20,7 @@ def wrap(angle_rad: float) -> float:
     return angle_rad - 2.0 * math.pi * math.floor((angle_rad + math.pi) / (2.0 * math.pi))
 
 
+@entry
 @kernel
 def features(
     position: Points,

@@ -10,9 +10,9 @@ import numpy as np
 
 from solvers.kernels.features import FIRST_HAND, HAND_SIZE
 from vrik.arrays import Q4, V3, Floats, Points, Quats
-from vrik.jit import kernel
+from vrik.jit import entry, kernel
 from vrik.kernels.quat import carry, load4, qarc, qconj, qmul, qrot, qslerp, qturn, qyaw, store4
-from vrik.kernels.vec import add, load3, mix, scale, store3, sub, unit_or
+from vrik.kernels.vec import load3, mix, scale, store3, sub, unit_or
 
 HEAD_JOINT_SHARE = 0.896
 HEAD_ROLE, WAIST_ROLE, CHEST_ROLE = 0, 3, 4
@@ -119,15 +119,16 @@ def guess_elbow(shoulder: V3, chest: Q4, hand: V3, hand_turn: Q4, mirror: float,
     place = scale(qrot(back, sub(hand, shoulder)), 1.0 / stature_m)
     fingers = qrot(back, qrot(hand_turn, (mirror, 0.0, 0.0)))
     thumb = qrot(back, qrot(hand_turn, (0.0, 0.0, -1.0)))
-    off = load3(ELBOW, 0)
+    off_x, off_y, off_z = ELBOW[0, 0], ELBOW[0, 1], ELBOW[0, 2]
     for a in range(3):
         m = mirror if a == 0 else 1.0
-        off = add(off, scale(load3(ELBOW, 1 + a), m * place[a]))
-        off = add(off, scale(load3(ELBOW, 4 + a), m * fingers[a]))
-        off = add(off, scale(load3(ELBOW, 7 + a), m * thumb[a]))
-    return unit_or(qrot(chest, (off[0] * mirror, off[1], off[2])), (0.0, -1.0, 0.0))
+        off_x += m * (place[a] * ELBOW[1 + a, 0] + fingers[a] * ELBOW[4 + a, 0] + thumb[a] * ELBOW[7 + a, 0])
+        off_y += m * (place[a] * ELBOW[1 + a, 1] + fingers[a] * ELBOW[4 + a, 1] + thumb[a] * ELBOW[7 + a, 1])
+        off_z += m * (place[a] * ELBOW[1 + a, 2] + fingers[a] * ELBOW[4 + a, 2] + thumb[a] * ELBOW[7 + a, 2])
+    return unit_or(qrot(chest, (off_x * mirror, off_y, off_z)), (0.0, -1.0, 0.0))
 
 
+@entry
 @kernel
 def guess(
     features: Floats,

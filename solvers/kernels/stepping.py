@@ -4,7 +4,7 @@ import math
 
 from solvers.kernels.features import wrap
 from vrik.arrays import Bools, Floats, Points, Quats
-from vrik.jit import kernel
+from vrik.jit import entry, kernel
 from vrik.kernels.quat import load4, qturn, qyaw, store4
 from vrik.kernels.vec import load3, store3
 
@@ -15,6 +15,7 @@ def ease(t: float) -> float:
     return t * t * (3.0 - 2.0 * t)
 
 
+@entry
 @kernel
 def step(
     goal: Points,

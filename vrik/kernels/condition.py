@@ -3,7 +3,7 @@
 import math
 
 from vrik.arrays import Bools, Floats, Ints, Points, Quats
-from vrik.jit import kernel
+from vrik.jit import entry, kernel
 from vrik.kernels.quat import carry, load4, qdot, qmul, qnear, qslerp, qunit, store4
 from vrik.kernels.vec import distance, load3, mix, store3
 
@@ -49,6 +49,7 @@ def count_jumps(
     return steady
 
 
+@entry
 @kernel
 def condition(
     position: Points,
@@ -126,6 +127,7 @@ def condition(
         store4(held_rotation, i, q)
 
 
+@entry
 @kernel
 def devices_to_bones(
     position: Points,
@@ -158,6 +160,7 @@ def devices_to_bones(
         store4(bone_rotation, r, qnear(qunit(qmul(q, load4(offset_rotation, r))), load4(bone_rotation, r)))
 
 
+@entry
 @kernel
 def into_venue(venue_rotation: Floats, venue_position: Floats, position: Points, rotation: Quats) -> None:
     """``T_venue_device = T_venue_standing @ T_standing_device`` for all rows, in place."""

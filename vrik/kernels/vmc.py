@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vrik.arrays import Q4, V3, Bools, Floats, Ints, Points, Quats
-from vrik.jit import kernel
+from vrik.jit import entry, kernel
 from vrik.kernels.quat import load4, qdot, qnear, qunit
 from vrik.kernels.vec import load3
 
@@ -73,6 +73,7 @@ def hold_turn(q: Q4, last: Floats, i: int) -> int:
     return 0
 
 
+@entry
 @kernel
 def write_frame(
     body_position: Points,
