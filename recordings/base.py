@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -95,12 +95,15 @@ ROW_ARRAYS = ("time_ns", "position", "rotation", "valid", "result", "linear_velo
 
 def read_all(recording: Recording) -> TrackerSequence:
     """All frames of a recording in one sequence (of length 0 when there are none)."""
-    blocks = list(recording.blocks())
+    return join(recording.info.devices, list(recording.blocks()))
+
+
+def join(devices: tuple[TrackedDevice, ...], blocks: Sequence[TrackerSequence]) -> TrackerSequence:
+    """Blocks of the same devices, one after the other; no frames when there is no block."""
     if len(blocks) == 1:
         return blocks[0]
-    devices = recording.info.devices
-    k = len(devices)
     if not blocks:
+        k = len(devices)
         return TrackerSequence.build(
             np.zeros(0, np.int64), devices, np.zeros((0, k, 3)), np.zeros((0, k, 4)), np.zeros((0, k), bool)
         )

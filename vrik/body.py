@@ -63,7 +63,7 @@ class BodyModel:
     """(22, 3) step from each joint's parent at rest; row 0 is the hips over the floor. [m]"""
 
     def __post_init__(self) -> None:
-        tpose = np.array(self.tpose, np.float64)
+        tpose = np.array(self.tpose, np.float64, order="C")
         if tpose.shape != (len(BONES), 3) or not np.isfinite(tpose).all():
             raise ValueError(f"tpose must be ({len(BONES)}, 3) and finite")
         tpose.setflags(write=False)

@@ -18,7 +18,7 @@ MAX_STEP_S = 0.5
 
 @dataclass(slots=True, eq=False)
 class FilterState:
-    """What is remembered of k devices between frames.
+    """What is remembered of k devices between frames: those of the frame first, then any gone from it.
 
     ``position`` (k, 3) [m] and ``rotation`` (k, 4) are the poses to use, ``weight`` (k,) how much of
     them (1 in full, 0 not at all), ``state`` (k,) ``DeviceState`` values and ``age_s`` (k,) how long
@@ -30,6 +30,7 @@ class FilterState:
     weight: Floats
     state: Ints
     age_s: Floats
+    seen_position: Points
     from_position: Points
     from_rotation: Quats
     glitch_s: Floats
@@ -47,6 +48,7 @@ class FilterState:
             np.full(k, int(DeviceState.ABSENT), np.int64),
             np.full(k, np.inf),
             np.zeros((k, 3)),
+            np.zeros((k, 3)),
             quat.identity(k),
             np.zeros(k),
             np.zeros(k),
@@ -58,8 +60,9 @@ class FilterState:
 class Conditioner:
     """Holds, fades and blends device poses; devices are known by serial, so slots may change freely.
 
-    Repeated time stamps advance nothing but still replace the pose; times that run backwards count
-    as repeated.
+    A device that is no longer listed is lost, as one that is listed without a pose. A repeated time
+    stamp advances nothing but still replaces the pose; so does one that runs backwards, and time goes
+    on from there.
     """
 
     def __init__(self, config: ConditionConfig = ConditionConfig()) -> None:  # noqa: B008  # frozen
@@ -69,22 +72,23 @@ class Conditioner:
     def reset(self) -> None:
         """Forget all devices."""
         self._time_ns: int | None = None
-        self._devices: tuple[TrackedDevice, ...] = ()
+        self._listed: tuple[TrackedDevice, ...] = ()
+        self.devices: tuple[TrackedDevice, ...] = ()
         self.state = FilterState.fresh(0)
         self._make_room(0)
 
     def step(self, frame: TrackerFrame) -> FilterState:
         """Advance to ``frame``; the state returned is this object's own and changes with the next step."""
-        if frame.devices is not self._devices:
+        if frame.devices is not self._listed:
             self._follow_serials(frame.devices)
         dt_s = 0.0 if self._time_ns is None else (frame.host_time_ns - self._time_ns) * 1e-9
-        self._time_ns = max(frame.host_time_ns, self._time_ns or frame.host_time_ns)
-        c, s = self._config, self.state
+        self._time_ns = frame.host_time_ns
+        c, s, k = self._config, self.state, len(frame.devices)
         # Frames may be read-only, of another number type, or views of anything: kernels see one layout.
-        np.copyto(self._position, frame.position)
-        np.copyto(self._rotation, frame.rotation)
-        np.copyto(self._valid, frame.valid)
-        np.copyto(self._result, frame.result)
+        np.copyto(self._position[:k], frame.position)
+        np.copyto(self._rotation[:k], frame.rotation)
+        np.copyto(self._valid[:k], frame.valid)
+        np.copyto(self._result[:k], frame.result)
         _kernels.condition(
             self._position,
             self._rotation,
@@ -98,6 +102,7 @@ class Conditioner:
             c.max_glitch_s,
             s.position,
             s.rotation,
+            s.seen_position,
             s.from_position,
             s.from_rotation,
             s.age_s,
@@ -110,16 +115,18 @@ class Conditioner:
         )
         return s
 
-    def _follow_serials(self, devices: tuple[TrackedDevice, ...]) -> None:
+    def _follow_serials(self, listed: tuple[TrackedDevice, ...]) -> None:
         """Carry each device's memory to its new row; a device not seen before starts afresh."""
-        old = {device.serial: i for i, device in enumerate(self._devices)}
+        old = {device.serial: i for i, device in enumerate(self.devices)}
+        present = {device.serial for device in listed}
+        devices = (*listed, *(d for d in self.devices if d.serial not in present))
         before, self.state = self.state, FilterState.fresh(len(devices))
         for i, device in enumerate(devices):
             j = old.get(device.serial)
             if j is not None:
                 for name in FilterState.__dataclass_fields__:
                     getattr(self.state, name)[i] = getattr(before, name)[j]
-        self._devices = devices
+        self._listed, self.devices = listed, devices
         self._make_room(len(devices))
 
     def _make_room(self, k: int) -> None:
@@ -127,14 +134,15 @@ class Conditioner:
         self._valid, self._result = np.zeros(k, np.bool_), np.zeros(k, np.int64)
 
 
-def conditioned(frame: TrackerFrame, state: FilterState) -> TrackerFrame:
-    """``frame`` with the poses of ``state``; valid where the device is tracked in this very frame."""
-    valid = (state.state == DeviceState.OK) | (state.state == DeviceState.RETURNING)
+def conditioned(frame: TrackerFrame, state: FilterState, position: Points, rotation: Quats) -> TrackerFrame:
+    """``frame`` with other poses (rows as in ``state``); valid where the device is tracked in this very frame."""
+    k = len(frame.devices)
+    valid = (state.state[:k] == DeviceState.OK) | (state.state[:k] == DeviceState.RETURNING)
     result = np.where(valid, TrackingResult.RUNNING_OK, TrackingResult.RUNNING_OUT_OF_RANGE)
     return replace(
         frame,
-        position=state.position.copy(),
-        rotation=state.rotation.copy(),
+        position=position[:k],
+        rotation=rotation[:k],
         valid=valid,
         result=result.astype(np.int64),
     )

@@ -315,6 +315,24 @@ class PoseSequence:
     def __len__(self) -> int:
         return len(self.time_ns)
 
+    @classmethod
+    def join(cls, parts: Sequence[PoseSequence]) -> PoseSequence:
+        """One after the other, with the first one's body, player and space.
+
+        Raises:
+            ValueError: If there is no part.
+        """
+        if not parts:
+            raise ValueError("nothing to join")
+        return replace(
+            parts[0],
+            time_ns=np.concatenate([part.time_ns for part in parts]),
+            position=np.concatenate([part.position for part in parts]),
+            rotation=np.concatenate([part.rotation for part in parts]),
+            reach_error_m=np.concatenate([part.reach_error_m for part in parts]),
+            state=np.concatenate([part.state for part in parts]),
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 import numpy as np
 
 from solvers.body import BodySolver
 from solvers.prior import Prior
 from vrik import quat
-from vrik.arrays import Ints
-from vrik.condition import MAX_STEP_S, Conditioner, conditioned
+from vrik.arrays import Ints, Points, Quats
+from vrik.condition import MAX_STEP_S, Conditioner, FilterState, conditioned
 from vrik.config import PipelineConfig
 from vrik.frames import (
     ROLE,
@@ -22,6 +20,7 @@ from vrik.frames import (
     PoseSequence,
     TrackedDevice,
     TrackerFrame,
+    TrackerSequence,
 )
 from vrik.kernels import condition as _kernels
 from vrik.pose import Pose
@@ -49,7 +48,10 @@ class Pipeline:
             np.radians(space.yaw_deg), np.array([space.x_m, space.y_m, space.z_m])
         )
         self._conditioner = Conditioner(config.condition)
-        self._solver = BodySolver(calibration.body, config.solve, prior)
+        self._solver = BodySolver(calibration.body, config.solve, prior, floor_y=space.y_m)
+        # Kernels see one layout, whatever a profile was read into.
+        self._device_bone_position = np.array(calibration.device_bone_position, np.float64, order="C")
+        self._device_bone_rotation = np.array(calibration.device_bone_rotation, np.float64, order="C")
         self.reset()
 
     def reset(self) -> None:
@@ -83,20 +85,21 @@ class Pipeline:
             A pose with arrays of its own and the frame's time, player and space.
         """
         state = self._conditioner.step(frame)
-        self._tracked = self._into_venue(conditioned(frame, state))
-        if frame.devices is not self._devices:
-            self._device_of_role = self._match_roles(frame.devices)
-            self._devices = frame.devices
+        if self._conditioner.devices is not self._devices:
+            self._devices = self._conditioner.devices
+            self._device_of_role = self._match_roles(self._devices)
+        position, rotation = self._into_venue(state)
+        self._tracked = conditioned(frame, state, position, rotation)
         targets = self._targets
         _kernels.devices_to_bones(
-            self._tracked.position,
-            self._tracked.rotation,
+            position,
+            rotation,
             state.weight,
             state.state,
             state.age_s,
             self._device_of_role,
-            self.calibration.device_bone_position,
-            self.calibration.device_bone_rotation,
+            self._device_bone_position,
+            self._device_bone_rotation,
             targets.position,
             targets.rotation,
             targets.position_weight,
@@ -108,7 +111,7 @@ class Pipeline:
         head = ROLE["head"]
         if targets.state[head] == DeviceState.ABSENT or not np.isfinite(targets.age_s[head]):
             return self._rest(frame)
-        self._time_ns = max(frame.host_time_ns, self._time_ns or frame.host_time_ns)
+        self._time_ns = frame.host_time_ns
         targets.position_weight[head] = 1.0  # there is no body without a head: a lost one keeps its place
         targets.rotation_weight[:] = targets.position_weight
         solved = self._solver.step(targets, dt_s)
@@ -124,11 +127,12 @@ class Pipeline:
             frame.space_id,
         )
 
-    def _into_venue(self, frame: TrackerFrame) -> TrackerFrame:
-        """Where ``T_venue_standing`` is applied; nowhere else."""
+    def _into_venue(self, state: FilterState) -> tuple[Points, Quats]:
+        """Device poses in the venue: where ``T_venue_standing`` is applied, and nowhere else."""
         T = self.T_venue_standing
-        _kernels.into_venue(T.rotation, T.translation, frame.position, frame.rotation)
-        return frame
+        position, rotation = state.position.copy(), state.rotation.copy()
+        _kernels.into_venue(T.rotation, T.translation, position, rotation)
+        return position, rotation
 
     def _match_roles(self, devices: tuple[TrackedDevice, ...]) -> Ints:
         """(13,) row of each role's device, by serial number; -1 for none."""
@@ -155,37 +159,22 @@ class Pipeline:
         )
 
 
-def solve_frames(pipeline: Pipeline, frames: Iterable[TrackerFrame]) -> Iterator[PoseFrame]:
-    """Solve frames one by one as they come."""
-    return (pipeline.step(frame) for frame in frames)
-
-
-def solve_all(pipeline: Pipeline, frames: Iterable[TrackerFrame], count: int) -> PoseSequence:
-    """Solve ``count`` frames into one sequence.
-
-    Args:
-        pipeline: Fresh or reset.
-        frames: At most ``count`` frames.
-        count: Rows to make room for.
-    """
-    bones = len(pipeline.calibration.body.tpose)
-    time_ns = np.zeros(count, np.int64)
+def solve_all(pipeline: Pipeline, frames: TrackerSequence) -> PoseSequence:
+    """Solve a sequence from where the pipeline stands; a long recording goes through block by block."""
+    count, bones = len(frames), len(pipeline.calibration.body.tpose)
     position, rotation = np.zeros((count, bones, 3)), quat.identity(count, bones)
     error, state = np.full((count, len(ROLES)), np.nan), np.zeros((count, len(ROLES)), np.int64)
-    n = 0
-    player_id = space_id = ""
-    for pose in solve_frames(pipeline, frames):
-        time_ns[n], position[n], rotation[n] = pose.host_time_ns, pose.position, pose.rotation
-        error[n], state[n] = pose.reach_error_m, pose.state
-        player_id, space_id = pose.player_id, pose.space_id
-        n += 1
+    for i, frame in enumerate(frames):
+        pose = pipeline.step(frame)
+        position[i], rotation[i] = pose.position, pose.rotation
+        error[i], state[i] = pose.reach_error_m, pose.state
     return PoseSequence(
-        time_ns[:n],
-        position[:n],
-        rotation[:n],
+        frames.time_ns.copy(),
+        position,
+        rotation,
         pipeline.calibration.body,
-        error[:n],
-        state[:n],
-        player_id,
-        space_id,
+        error,
+        state,
+        frames.player_id,
+        frames.space_id,
     )

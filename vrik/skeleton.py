@@ -60,6 +60,14 @@ SMPL_FROM_VRM: Ints = np.array(
 )  # fmt: skip
 """(22,) rows of our arrays in the order of the 22 SMPL body joints: ``smpl = ours[SMPL_FROM_VRM]``."""
 
+SMPL_JOINTS = (
+    "pelvis", "left_hip", "right_hip", "spine1", "left_knee", "right_knee", "spine2",
+    "left_ankle", "right_ankle", "spine3", "left_foot", "right_foot", "neck", "left_collar",
+    "right_collar", "head", "left_shoulder", "right_shoulder", "left_elbow", "right_elbow",
+    "left_wrist", "right_wrist",
+)  # fmt: skip
+"""Names of the 22 SMPL body joints in SMPL's order."""
+
 VRM_FROM_SMPL: Ints = np.argsort(SMPL_FROM_VRM)
 """(22,) the other way: ``ours = smpl[VRM_FROM_SMPL]``."""
 

@@ -23,6 +23,17 @@ class Command(NamedTuple):
 
 
 COMMANDS: dict[str, Command] = {
+    "demo": Command(
+        "vrik.cli.demo", "a bundled session, to VMC and onto a page; needs no hardware", "demo --open"
+    ),
+    "replay": Command(
+        "vrik.cli.replay",
+        "play a recording to avatar programs as if it were live",
+        "replay session.bsor --to vmc://127.0.0.1:39539",
+    ),
+    "solve": Command(
+        "vrik.cli.solve", "recordings to skeletons, as files", "solve session.bsor -o skeleton.npz"
+    ),
     "inspect": Command(
         "vrik.cli.inspect", "say what a recording holds: devices, rates, gaps, losses", "inspect session.bsor"
     ),

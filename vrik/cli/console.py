@@ -50,7 +50,7 @@ def say(sentence: str) -> None:
 
 def print_json(document: Any) -> None:
     """One JSON document on stdout: arrays become lists, what is not finite becomes null."""
-    print(json.dumps(_plain(document), indent=2, allow_nan=False))
+    print(json.dumps(plain(document), indent=2, allow_nan=False))
 
 
 def stdout_console() -> Console:
@@ -160,14 +160,14 @@ def _bar(title: str, total: int | None) -> Progress:
     return bar
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Numbers, strings, lists and dicts only."""
     if hasattr(value, "tolist"):  # numpy arrays and numbers
         value = value.tolist()
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float):
         return value if value - value == 0.0 else None
     if value is None or isinstance(value, str | int):

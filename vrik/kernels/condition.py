@@ -11,6 +11,8 @@ OK = 1
 HELD = 2
 LOST = 3
 RETURNING = 4
+FARTHEST_M = 1e7
+"""A position beyond this is no position; squares of what is below stay far from overflow. [m]"""
 
 
 @kernel
@@ -19,8 +21,8 @@ def usable(position: Points, rotation: Quats, valid: Bools, result: Ints, i: int
     if not valid[i] or not (result[i] == 200 or result[i] == 201):
         return False
     p = load3(position, i)
-    if not (math.isfinite(p[0]) and math.isfinite(p[1]) and math.isfinite(p[2])):
-        return False
+    if not (abs(p[0]) < FARTHEST_M and abs(p[1]) < FARTHEST_M and abs(p[2]) < FARTHEST_M):
+        return False  # not finite either
     q = load4(rotation, i)
     return abs(qdot(q, q) - 1.0) < 0.04
 
@@ -33,16 +35,19 @@ def count_jumps(
     result: Ints,
     dt_s: float,
     max_speed_m_s: float,
-    held_position: Points,
+    seen_position: Points,
     age_s: Floats,
     jumped: Bools,
 ) -> int:
-    """Mark the devices that moved faster than any limb; returns how many steady devices did not."""
+    """Mark the devices that moved faster than any limb; returns how many steady devices did not.
+
+    Measured from where the device itself was last believed to be, not from the pose blended towards it.
+    """
     steady = 0
     for i in range(len(valid)):
         jumped[i] = False
         if math.isfinite(age_s[i]) and usable(position, rotation, valid, result, i):
-            step = distance(load3(position, i), load3(held_position, i))
+            step = distance(load3(position, i), load3(seen_position, i))
             jumped[i] = step > max_speed_m_s * (dt_s + age_s[i]) + 0.01
             if not jumped[i]:
                 steady += 1
@@ -64,6 +69,7 @@ def condition(
     max_glitch_s: float,
     held_position: Points,
     held_rotation: Quats,
+    seen_position: Points,
     from_position: Points,
     from_rotation: Quats,
     age_s: Floats,
@@ -77,10 +83,11 @@ def condition(
     """Advance the memory of all devices by one frame, in place.
 
     ``held_*`` (k, .) is the pose to use, ``weight`` (k,) how much, ``state`` (k,) a ``DeviceState``,
-    ``age_s`` (k,) seconds since the device was tracked (inf: never). ``from_*``, ``blend_*`` and
-    ``glitch_s`` carry a return and a suspected jump over several frames.
+    ``age_s`` (k,) seconds since the device was tracked (inf: never). ``seen_position`` (k, 3) is where it
+    really was then. ``from_*``, ``blend_*`` and ``glitch_s`` carry a return and a suspected jump over
+    several frames.
     """
-    steady = count_jumps(position, rotation, valid, result, dt_s, max_speed_m_s, held_position, age_s, jumped)
+    steady = count_jumps(position, rotation, valid, result, dt_s, max_speed_m_s, seen_position, age_s, jumped)
     for i in range(len(valid)):
         good = usable(position, rotation, valid, result, i)
         if good and jumped[i] and steady > 0 and glitch_s[i] < max_glitch_s:
@@ -102,6 +109,7 @@ def condition(
             continue
         p = load3(position, i)
         q = qunit(load4(rotation, i))
+        store3(seen_position, i, p)
         if not math.isfinite(age_s[i]):
             blend_left_s[i] = 0.0  # first sight: nothing to blend from
         elif age_s[i] > 0.0:

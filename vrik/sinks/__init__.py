@@ -41,6 +41,7 @@ class SinkStats:
         other: Any other send error.
         last_error: Text of the latest error, "" if there was none.
         held: Numbers that were not finite and were replaced by the last good ones.
+        refusing: Whether datagrams are coming back at present: nothing listens there.
     """
 
     url: str
@@ -55,6 +56,7 @@ class SinkStats:
     other: int = 0
     last_error: str = ""
     held: int = 0
+    refusing: bool = False
 
     @property
     def errors(self) -> int:

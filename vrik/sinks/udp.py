@@ -12,6 +12,9 @@ _FULL = {errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS}
 _REFUSED = (ConnectionRefusedError, ConnectionResetError)
 """Linux and macOS report the first, Windows the second, when nothing listens on the port."""
 
+CALM = 30
+"""After this many datagrams in a row without a refusal somebody listens again."""
+
 
 class UdpSender:
     """Sends datagrams to one address and counts what becomes of them.
@@ -36,6 +39,7 @@ class UdpSender:
         self.too_big = 0
         self.other = 0
         self.last_error = ""
+        self._since_refusal = CALM
         self._socket, self.address = _connect(host, port)
 
     def send(self, datagram: bytes | memoryview) -> None:
@@ -52,6 +56,12 @@ class UdpSender:
         else:
             self.datagrams += 1
             self.bytes += sent
+            self._since_refusal += 1
+
+    @property
+    def refusing(self) -> bool:
+        """Whether datagrams are coming back at present, because nothing listens on the port."""
+        return self._since_refusal < CALM
 
     def close(self) -> None:
         """Close the socket; twice is harmless."""
@@ -60,6 +70,7 @@ class UdpSender:
     def _count(self, error: OSError) -> None:
         if isinstance(error, _REFUSED):
             self.refused += 1
+            self._since_refusal = 0
         elif error.errno in _FULL:
             self.full += 1
         elif error.errno == errno.EMSGSIZE:

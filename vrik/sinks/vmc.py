@@ -194,6 +194,7 @@ class VmcSink:
             datagrams=sender.datagrams,
             bytes=sender.bytes,
             refused=sender.refused,
+            refusing=sender.refusing,
             full=sender.full,
             too_big=sender.too_big + self._encoder.too_big,
             other=sender.other,

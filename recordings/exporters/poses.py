@@ -1,0 +1,85 @@
+"""Writes solved bodies: as the accuracy harness's estimate, ``.npz`` or ``.jsonl``, or as ``.mcap``."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from recordings.native_writer import RecordingWriter
+from vrik.arrays import Floats
+from vrik.body import BodyModel
+from vrik.errors import RecordingError
+from vrik.frames import PoseFrame, PoseSequence, TrackerFrame
+from vrik.skeleton import SMPL_FROM_VRM, SMPL_JOINTS
+
+
+def write_npz(poses: PoseSequence, path: Path) -> None:
+    """SMPL order: ``t`` (n,) [s], ``pos`` (n, 22, 3) [m], ``rot`` (n, 22, 4) canonical, ``tpose`` (22, 3)."""
+    with open(path, "wb") as file:  # an open file: numpy would append .npz to a name
+        np.savez_compressed(
+            file,
+            t=_seconds(poses),
+            pos=poses.position[:, SMPL_FROM_VRM].astype(np.float32),
+            rot=poses.rotation[:, SMPL_FROM_VRM].astype(np.float32),
+            tpose=poses.body.tpose[SMPL_FROM_VRM].astype(np.float32),
+        )
+
+
+def write_jsonl(poses: PoseSequence, path: Path) -> None:
+    """First line the T-pose, then one frame a line with each joint's ``pos`` and ``rot`` by SMPL name."""
+    tpose = poses.body.tpose[SMPL_FROM_VRM].round(6).tolist()
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.write(json.dumps({"tpose": dict(zip(SMPL_JOINTS, tpose, strict=True))}) + "\n")
+        for t, position, rotation in zip(_seconds(poses), poses.position, poses.rotation, strict=True):
+            places = position[SMPL_FROM_VRM].round(6).tolist()
+            turns = rotation[SMPL_FROM_VRM].round(7).tolist()
+            joints = {
+                name: {"pos": place, "rot": turn}
+                for name, place, turn in zip(SMPL_JOINTS, places, turns, strict=True)
+            }
+            file.write(json.dumps({"t": round(float(t), 6), "joints": joints}) + "\n")
+
+
+def write_mcap(pairs: Iterable[tuple[TrackerFrame, PoseFrame]], body: BodyModel, path: Path) -> int:
+    """A native recording of tracker frames with the solved bodies beside them; returns how many."""
+    count = 0
+    writer: RecordingWriter | None = None
+    try:
+        for frame, pose in pairs:
+            if writer is None:
+                writer = RecordingWriter(
+                    path, frame.devices, player_id=frame.player_id, space_id=frame.space_id, body=body
+                )
+            writer.write(frame)
+            writer.write_pose(pose)
+            count += 1
+    finally:
+        if writer is not None:
+            writer.close()
+    return count
+
+
+def write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """Let ``write`` fill a file beside ``path`` and put it in place once it is complete.
+
+    Raises:
+        RecordingError: If it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        write(part)
+        part.replace(path)
+    except OSError as error:
+        raise RecordingError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _seconds(poses: PoseSequence) -> Floats:
+    return np.asarray(poses.time_ns, np.float64) * 1e-9

@@ -1,0 +1,91 @@
+"""A recorded session as a source of frames, and the person in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from calibration import calibrate
+from recordings import Recording, open_recording
+from recordings.base import join
+from vrik.frames import Calibration, TrackerFrame, TrackerSequence
+
+CAUSAL_S = 2.0
+"""Of a file that is solved as if it were live, only this much from its start may measure the person. [s]"""
+
+CAUSAL_FORMATS = ("harness-npz", "harness-jsonl")
+"""Offline solve contract: no frame may depend on a later one, and these carry a T-pose of their own."""
+
+MAX_CALIBRATION_FRAMES = 60_000
+"""A longer recording is thinned out to at most this many frames before the person is measured."""
+
+
+class RecordingSource:
+    """The frames of a file, without any waiting.
+
+    Args:
+        path: A recording of any kind that vrik reads.
+
+    Raises:
+        RecordingError: If it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.recording: Recording = open_recording(path)
+
+    def frames(self) -> Iterator[TrackerFrame]:
+        """All frames; can be asked for again."""
+        for block in self.recording.blocks():
+            yield from block
+
+    def close(self) -> None:
+        """Nothing to let go of: files are open only while blocks are read."""
+
+    def calibrate(
+        self,
+        *,
+        stature_m: float | None = None,
+        seconds: float | None = None,
+        roles: Mapping[str, str] | None = None,
+    ) -> Calibration:
+        """Measure the person in the recording.
+
+        Args:
+            stature_m: Their height, if it is known; else what the file states, else it is measured. [m]
+            seconds: How much from the start may be looked at; all of it when not given, but for files that
+                are solved as if they were live (``CAUSAL_S``). [s]
+            roles: Serial number to role, where the user knows better.
+
+        Raises:
+            CalibrationError: If no body can be made of it.
+            NoUsableFramesError: If nothing is tracked.
+        """
+        info = self.recording.info
+        if seconds is None and info.format in CAUSAL_FORMATS:
+            seconds = CAUSAL_S
+        return calibrate(
+            self._sample(seconds),
+            stature_m=info.stature_m if stature_m is None else stature_m,
+            tpose=info.calibration,
+            skeleton_tpose=info.skeleton_tpose,
+            roles=roles,
+        )
+
+    def _sample(self, seconds: float | None) -> TrackerSequence:
+        """The frames to measure the person on; of a long recording every second, fourth, ... one."""
+        devices = self.recording.info.devices
+        kept: list[TrackerSequence] = []
+        start_ns: int | None = None
+        step = seen = 0
+        for block in self.recording.blocks():
+            start_ns = int(block.time_ns[0]) if start_ns is None else start_ns
+            if seconds is not None:
+                block = block.part(block.time_ns - start_ns <= seconds * 1e9)
+                if len(block) == 0:
+                    break
+            kept.append(block.part(slice(-seen % 2**step, None, 2**step)))
+            seen += len(block)
+            if sum(map(len, kept)) > MAX_CALIBRATION_FRAMES:
+                kept = [join(devices, kept).part(slice(None, None, 2))]
+                step += 1
+        return join(devices, kept)
