@@ -10,7 +10,7 @@ from vrik.kernels.kinematics import forward, locals_from_world
 from vrik.kernels.quat import load4, qnear, qunit, store4
 from vrik.kernels.vec import distance, load3
 
-HEAD_ROLE, LEFT_HAND_ROLE = 0, 1
+HEAD_ROLE, WAIST_ROLE = 0, 3
 LEFT_FOOT, LEFT_TOES = 16, 17
 
 
@@ -58,6 +58,7 @@ def solve(
         load4(chest_rotation, 0),
         load3(position, HEAD_ROLE),
         load4(rotation, HEAD_ROLE),
+        weight[WAIST_ROLE],
         position[1:3],
         weight[1:3],
         offsets,

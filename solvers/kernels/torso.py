@@ -1,16 +1,21 @@
 """From pelvis to head by CCD, then the chest is drawn along where a hand would fall short."""
 
+import math
+
 from solvers.kernels.ccd import solve as solve_ccd
 from solvers.kernels.dls import solve as solve_dls
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel
-from vrik.kernels.quat import carry, load4, qarc, qconj, qexp, qlog, qmul, qrot, qslerp, qunit, store4
+from vrik.kernels.quat import carry, load4, qarc, qaxis, qconj, qexp, qlog, qmul, qrot, qslerp, qunit, store4
 from vrik.kernels.vec import add, distance, length, load3, scale, store3, sub, unit_or
 
 HIPS, SPINE, CHEST, UPPER_CHEST, NECK, HEAD = 0, 1, 2, 3, 4, 5
 LEFT_SHOULDER, RIGHT_SHOULDER = 6, 10
 SPINE_JOINTS = 6
-PULL_ROUNDS = 20
+PULL_ROUNDS = 200
+"""Pulls at chest and neck before giving up; most poses need a handful, two nearly straight arms many."""
+NO_PULL_M = 1e-6
+"""A round that changes what both arms fall short by less than this gains nothing more. [m]"""
 CLAVICLE_LIMIT_RAD = 0.52
 """How far a collar bone follows the hand. Source: 30 degrees, Parger et al. 2018."""
 PULL_LIMIT_RAD = 0.6
@@ -19,8 +24,14 @@ NECK_LIMIT_RAD = 0.6
 """How far the neck may be turned away from the head to let a hand reach."""
 SHORTEST_SPINE, LONGEST_SPINE = 0.92, 0.9995
 """Hips to head over the length of the spine's bones; in motion capture 99 of 100 frames are above 0.93."""
-NECK_SHARE = 0.75
-"""How much of the way from the chest's turn to the head's the neck takes; there it is within 20 degrees."""
+NECK_SHARE, NECK_BACK_RAD = 0.7, 0.09
+"""The neck takes this share of the way from the chest's turn to the head's, and leans back from there."""
+LUMBAR_SHARE = 0.9
+"""A trunk bends at the hips: the first joint above them has this much of the chest's turn, the next all of it.
+
+These three are regressions on motion capture: the neck's direction on the head's turn (0.71 and 5 degrees),
+the spine's directions on the line from hips to head (1.07).
+"""
 
 
 @kernel
@@ -48,11 +59,20 @@ def bring_into_reach(pelvis: V3, head: V3, offsets: Points) -> V3:
 @kernel
 def spread_turns(rotations: Quats, chest_turn: Q4) -> None:
     """A first guess for the spine's rotations between hips and head, both already set."""
-    hips = load4(rotations, HIPS)
-    store4(rotations, SPINE, qslerp(hips, chest_turn, 1.0 / 3.0))
-    store4(rotations, CHEST, qslerp(hips, chest_turn, 2.0 / 3.0))
+    store4(rotations, SPINE, qslerp(load4(rotations, HIPS), chest_turn, LUMBAR_SHARE))
+    store4(rotations, CHEST, chest_turn)
     store4(rotations, UPPER_CHEST, chest_turn)
-    store4(rotations, NECK, qslerp(chest_turn, load4(rotations, HEAD), NECK_SHARE))
+    neck = qslerp(chest_turn, load4(rotations, HEAD), NECK_SHARE)
+    store4(rotations, NECK, qmul(neck, qaxis((1.0, 0.0, 0.0), NECK_BACK_RAD)))
+
+
+@kernel
+def give_way(positions: Points, rotations: Quats, offsets: Points, head: V3, share: float) -> None:
+    """Move the hips by ``share`` of what the spine, turned as it is, would miss the head by."""
+    tip = load3(positions, HIPS)
+    for j in range(SPINE, SPINE_JOINTS):
+        tip = carry(load4(rotations, j - 1), tip, load3(offsets, j))
+    store3(positions, HIPS, add(load3(positions, HIPS), scale(sub(head, tip), share)))
 
 
 @kernel
@@ -142,6 +162,7 @@ def solve(
     chest_turn: Q4,
     head: V3,
     head_turn: Q4,
+    waist_weight: float,
     hands: Points,
     hand_weights: Floats,
     offsets: Points,
@@ -156,12 +177,14 @@ def solve(
     """Pose hips to head and both collar bones, in place (rows of ``positions`` and ``rotations``, (22, .)).
 
     hands (2, 3) wrist targets and their weights (2,); weights (6,) and limits (6,) of the spine joints as
-    in ``ccd.solve``. The head is met exactly: what the spine cannot give, the hips give.
+    in ``ccd.solve``. The head is met exactly. Guessed hips give way first, so that the spine keeps its shape;
+    hips with a tracker (``waist_weight`` 1) stay, and the spine bends to the head as far as it can.
     """
     store4(rotations, HIPS, pelvis_turn)
     store4(rotations, HEAD, head_turn)
     store3(positions, HIPS, bring_into_reach(pelvis, head, offsets))
     spread_turns(rotations, chest_turn)
+    give_way(positions, rotations, offsets, head, 1.0 - waist_weight)
     spine = positions[:SPINE_JOINTS]
     meet(
         spine,
@@ -179,16 +202,19 @@ def solve(
         store3(positions, j, add(load3(positions, j), miss))
 
     pulled = False
+    before = math.inf
     for _ in range(PULL_ROUNDS):
-        short = False
+        short = 0.0
         for side in range(2):
             collar = LEFT_SHOULDER if side == 0 else RIGHT_SHOULDER
-            if reach_for(offsets, positions, rotations, collar, load3(hands, side), hand_weights[side]) > 0.0:
+            left = reach_for(offsets, positions, rotations, collar, load3(hands, side), hand_weights[side])
+            if left > 0.0:
                 pull_chest(offsets, positions, rotations, collar, load3(hands, side))
-                short = True
+                short += left
                 pulled = True
-        if not short:
+        if short <= 0.0 or abs(before - short) < NO_PULL_M:
             break
+        before = short
     if pulled:
         chest_joint = load3(positions, UPPER_CHEST)
         n = UPPER_CHEST + 1
