@@ -12,11 +12,11 @@ from solvers.kernels.features import FIRST_HAND, HAND_SIZE
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import entry, kernel
 from vrik.kernels.quat import carry, load4, qarc, qconj, qmul, qrot, qslerp, qturn, qyaw, store4
-from vrik.kernels.vec import load3, mix, scale, store3, sub, unit_or
+from vrik.kernels.vec import distance, load3, mix, scale, store3, sub, unit_or
 
 HEAD_JOINT_SHARE = 0.896
 HEAD_ROLE, WAIST_ROLE, CHEST_ROLE = 0, 3, 4
-NECK, HEAD, UPPER_CHEST, LEFT_UPPER_ARM, RIGHT_UPPER_ARM = 4, 5, 3, 7, 11
+HIPS, NECK, HEAD, LEFT_UPPER_ARM, RIGHT_UPPER_ARM = 0, 4, 5, 7, 11
 LEFT_UPPER_LEG, LEFT_FOOT = 14, 16
 
 # Head joint to pelvis: up and back. Rows: 1, drop, pitch, drop^2, drop * pitch, where drop is head height
@@ -160,7 +160,10 @@ def guess(
     chest_turn = qturn(yaw + clip_yaw(CHEST_YAW_BY_HANDS * lead))
     pelvis_turn = qturn(yaw + clip_yaw(PELVIS_YAW_BY_HANDS * lead))
 
-    pelvis = carry(qturn(yaw), head, scale(pelvis_from_head(features), stature_m))
+    # The regression gives the direction; how far it is the person's own spine says.
+    trunk_length = distance(load3(tpose, HEAD), load3(tpose, HIPS))
+    below = unit_or(pelvis_from_head(features), (0.0, -1.0, 0.0))
+    pelvis = carry(qturn(yaw), head, scale(below, trunk_length))
     lowest = floor_y + 0.06 * stature_m
     pelvis = (pelvis[0], max(pelvis[1], lowest), pelvis[2])
     pelvis = mix(pelvis, load3(position, WAIST_ROLE), weight[WAIST_ROLE])

@@ -27,7 +27,7 @@ SHORTEST_SPINE, LONGEST_SPINE = 0.92, 0.9995
 NECK_SHARE, NECK_BACK_RAD = 0.7, 0.09
 """The neck takes this share of the way from the chest's turn to the head's, and leans back from there."""
 LUMBAR_SHARE = 0.9
-"""A trunk bends at the hips: the first joint above them has this much of the chest's turn, the next all of it.
+"""A trunk bends at the hips: the first joint above has this much of the chest's turn, the next all of it.
 
 These three are regressions on motion capture: the neck's direction on the head's turn (0.71 and 5 degrees),
 the spine's directions on the line from hips to head (1.07).
