@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from recordings.exporters.trackers import (
 from recordings.importers import open_recording
 from recordings.native import NativeRecording, RecordingWriter
 from vrik.errors import RecordingError, UsageError
+from vrik.files import write_whole
 from vrik.frames import DEFAULT_PLAYER, DEFAULT_SPACE, ROLE, TrackerSequence
 
 
@@ -79,15 +78,12 @@ def convert(source: str | Path, target: str | Path) -> ConvertReport:
     if target.exists() and target.samefile(source):
         raise UsageError(f"{target} is the source itself; choose another name for the result")
     name, write = WRITERS[target.suffix.lower()]
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    done: list[tuple[int, list[str]]] = []
     try:
-        frames, left_out = write(recording, part)
-        part.replace(target)
+        write_whole(target, lambda part: done.append(write(recording, part)))
     except OSError as error:
         raise RecordingError(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+    frames, left_out = done[0]
     info = recording.info
     return ConvertReport(
         str(source), str(target), info.format, name, frames, len(info.devices), tuple(left_out), info.notes

@@ -25,6 +25,7 @@ CORE = (
     "body",
     "frames",
     "errors",
+    "files",
     "config",
     "kernels",
 )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,7 @@ import numpy as np
 from recordings.native_writer import RecordingWriter
 from vrik.arrays import Floats
 from vrik.body import BodyModel
-from vrik.errors import RecordingError
+from vrik.errors import NoUsableFramesError
 from vrik.frames import PoseFrame, PoseSequence, TrackerFrame
 from vrik.skeleton import SMPL_FROM_VRM, SMPL_JOINTS
 
@@ -24,19 +22,19 @@ def write_npz(poses: PoseSequence, path: Path) -> None:
         np.savez_compressed(
             file,
             t=_seconds(poses),
-            pos=poses.position[:, SMPL_FROM_VRM].astype(np.float32),
+            pos=poses.position[:, SMPL_FROM_VRM],  # float32 would lose bone lengths far from the origin
             rot=poses.rotation[:, SMPL_FROM_VRM].astype(np.float32),
-            tpose=poses.body.tpose[SMPL_FROM_VRM].astype(np.float32),
+            tpose=poses.body.tpose[SMPL_FROM_VRM],
         )
 
 
 def write_jsonl(poses: PoseSequence, path: Path) -> None:
     """First line the T-pose, then one frame a line with each joint's ``pos`` and ``rot`` by SMPL name."""
-    tpose = poses.body.tpose[SMPL_FROM_VRM].round(6).tolist()
+    tpose = poses.body.tpose[SMPL_FROM_VRM].round(7).tolist()
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         file.write(json.dumps({"tpose": dict(zip(SMPL_JOINTS, tpose, strict=True))}) + "\n")
         for t, position, rotation in zip(_seconds(poses), poses.position, poses.rotation, strict=True):
-            places = position[SMPL_FROM_VRM].round(6).tolist()
+            places = position[SMPL_FROM_VRM].round(7).tolist()
             turns = rotation[SMPL_FROM_VRM].round(7).tolist()
             joints = {
                 name: {"pos": place, "rot": turn}
@@ -46,7 +44,12 @@ def write_jsonl(poses: PoseSequence, path: Path) -> None:
 
 
 def write_mcap(pairs: Iterable[tuple[TrackerFrame, PoseFrame]], body: BodyModel, path: Path) -> int:
-    """A native recording of tracker frames with the solved bodies beside them; returns how many."""
+    """A native recording of tracker frames with the solved bodies beside them; returns how many.
+
+    Raises:
+        NoUsableFramesError: If there are none.
+        RecordingError: If the file cannot be written.
+    """
     count = 0
     writer: RecordingWriter | None = None
     try:
@@ -61,24 +64,9 @@ def write_mcap(pairs: Iterable[tuple[TrackerFrame, PoseFrame]], body: BodyModel,
     finally:
         if writer is not None:
             writer.close()
+    if writer is None:
+        raise NoUsableFramesError("no usable frames: the recording is empty; record again")
     return count
-
-
-def write_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """Let ``write`` fill a file beside ``path`` and put it in place once it is complete.
-
-    Raises:
-        RecordingError: If it cannot be written.
-    """
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        write(part)
-        part.replace(path)
-    except OSError as error:
-        raise RecordingError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def _seconds(poses: PoseSequence) -> Floats:

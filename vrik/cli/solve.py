@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from vrik.cli import console
-from vrik.cli.options import PersonOptions, plain_name
+from vrik.cli.options import PersonOptions, check_settings, plain_name
 from vrik.config import PipelineConfig
-from vrik.errors import UsageError
+from vrik.errors import RecordingError, UsageError
 
 if TYPE_CHECKING:
     from vrik.frames import Calibration, PoseFrame, TrackerFrame
@@ -52,24 +52,30 @@ class Config:
 
 def run(config: Config) -> int:
     """Solve file after file."""
+    check_settings(config.pipeline)
     targets = _targets(config)
     console.warm_up()
-    reports = [_solve(source, target, config) for source, target in targets]
+    reports = []
+    for source, target in targets:
+        report = _solve(source, target, config)
+        reports.append(report)
+        if not config.json:
+            _print(report)
     if config.json:
         console.print_json(reports if len(reports) > 1 else reports[0])
-        return 0
-    for report in reports:
-        print(f"{report['target']}: {report['frames']} frames of {report['source']}")
-        print(f"  body: {report['stature_m']:.2f} m; worn: {', '.join(report['roles'].values())}")
-        print(f"  measured: {', '.join(report['measured']) or 'nothing'}")
-        print(f"  assumed: {', '.join(report['assumed']) or 'nothing'}")
-        for role, error in report["reach_error_mm"].items():
-            print(
-                f"  {role}: {error['mean']:.1f} mm from its device on average, {error['worst']:.1f} at worst"
-            )
-        for note in report["notes"]:
-            print(f"  note: {note}")
     return 0
+
+
+def _print(report: dict[str, Any]) -> None:
+    """One recording's report, for a person."""
+    print(f"{report['target']}: {report['frames']} frames of {report['source']}")
+    print(f"  body: {report['stature_m']:.2f} m; worn: {', '.join(report['roles'].values())}")
+    print(f"  measured: {', '.join(report['measured']) or 'nothing'}")
+    print(f"  assumed: {', '.join(report['assumed']) or 'nothing'}")
+    for role, error in report["reach_error_mm"].items():
+        print(f"  {role}: {error['mean']:.1f} mm from its device on average, {error['worst']:.1f} at worst")
+    for note in report["notes"]:
+        print(f"  note: {note}")
 
 
 def _targets(config: Config) -> list[tuple[Path, Path]]:
@@ -77,6 +83,7 @@ def _targets(config: Config) -> list[tuple[Path, Path]]:
 
     Raises:
         UsageError: If that cannot be told from the flags.
+        RecordingError: If there is no such folder to write into.
     """
     if not config.files:
         raise UsageError("name at least one recording: vrik solve FILE -o OUT.npz")
@@ -89,19 +96,26 @@ def _targets(config: Config) -> list[tuple[Path, Path]]:
             raise UsageError(
                 f"cannot tell how to write {config.output}: end it in one of {kinds}, or give --format"
             )
+        if not config.output.parent.is_dir():
+            raise RecordingError(f"there is no folder {config.output.parent}; make it first")
         return [(config.files[0], config.output)]
     if not config.format:
         raise UsageError(f"writing into the folder {config.output} needs --format, one of {kinds}")
-    config.output.mkdir(parents=True, exist_ok=True)
     targets = [(file, config.output / f"{plain_name(file)}.{config.format}") for file in config.files]
     if len({target for _, target in targets}) < len(targets):
         raise UsageError("two of the recordings have the same name; solve them into different folders")
+    try:
+        config.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordingError(
+            f"cannot make the folder {config.output} ({error.strerror or error}); choose another"
+        ) from error
     return targets
 
 
 def _solve(path: Path, target: Path, config: Config) -> dict[str, Any]:
     """Solve one recording and write it; returns what there is to say about it."""
-    from recordings.exporters.poses import write_whole
+    from vrik.files import write_whole
     from vrik.pipeline import Pipeline
     from vrik.sources.recording import RecordingSource
 
@@ -112,8 +126,11 @@ def _solve(path: Path, target: Path, config: Config) -> dict[str, Any]:
     pipeline = Pipeline(calibration, config.pipeline)
     kind = config.format or target.suffix.lower().removeprefix(".")
     tally = _Tally(calibration)
-    with console.busy(f"solving {path}"):
-        write_whole(target, lambda part: _write(kind, source, pipeline, tally, part))
+    try:
+        with console.busy(f"solving {path}"):
+            write_whole(target, lambda part: _write(kind, source, pipeline, tally, part))
+    except OSError as error:
+        raise RecordingError(f"cannot write {target}: {error.strerror or error}") from error
     return {
         "source": str(path),
         "target": str(target),

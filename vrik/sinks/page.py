@@ -9,7 +9,6 @@ What is in the page is in ``page_render.py``, what it looks like in ``page.html`
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from vrik import quat
 from vrik.arrays import Bools, Floats, Ints, Points
 from vrik.body import BodyModel
 from vrik.errors import VrikError
+from vrik.files import write_whole
 from vrik.frames import ROLES, PoseFrame, PoseSequence, TrackedDevice, TrackerFrame, TrackerSequence
 from vrik.sinks import SinkStats
 from vrik.sinks.page_render import PageSummary, render_page
@@ -120,14 +120,11 @@ class PageSink:
             *self._reach.mean_and_max(),
         )
         page = render_page(poses, tracker, title=self._title, roles=self._roles, summary=summary).encode()
-        part = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
         try:
-            part.write_bytes(page)
-            os.replace(part, self.path)
+            write_whole(self.path, lambda part: _write(part, page))
         except OSError as error:
-            part.unlink(missing_ok=True)
             self._error = f"cannot write {self.path}: {error.strerror or error}"
-            raise VrikError(f"{self._error}. Choose another place for the page.") from error
+            raise VrikError(f"{self._error}; choose another place for the page") from error
         self._bytes = len(page)
 
     def stats(self) -> SinkStats:
@@ -223,6 +220,10 @@ class _ReachTally:
             np.where(seen, self._sum / np.maximum(self._count, 1), np.nan),
             np.where(seen, self._max, np.nan),
         )
+
+
+def _write(path: Path, page: bytes) -> None:
+    path.write_bytes(page)
 
 
 def _every_second(kept: list[_Kept]) -> list[_Kept]:
