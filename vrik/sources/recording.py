@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from calibration import calibrate
 from recordings import Recording, open_recording
 from recordings.base import join
@@ -76,16 +78,21 @@ class RecordingSource:
         devices = self.recording.info.devices
         kept: list[TrackerSequence] = []
         start_ns: int | None = None
-        step = seen = 0
+        step = 1
+        seen = count = 0
         for block in self.recording.blocks():
             start_ns = int(block.time_ns[0]) if start_ns is None else start_ns
             if seconds is not None:
                 block = block.part(block.time_ns - start_ns <= seconds * 1e9)
                 if len(block) == 0:
                     break
-            kept.append(block.part(slice(-seen % 2**step, None, 2**step)))
+            # A list of rows copies them, so that the rest of the block does not stay in memory.
+            kept.append(block.part(np.arange(-seen % step, len(block), step)))
             seen += len(block)
-            if sum(map(len, kept)) > MAX_CALIBRATION_FRAMES:
-                kept = [join(devices, kept).part(slice(None, None, 2))]
-                step += 1
+            count += len(kept[-1])
+            while count > MAX_CALIBRATION_FRAMES:
+                joined = join(devices, kept)
+                kept = [joined.part(np.arange(0, len(joined), 2))]
+                count = len(kept[0])
+                step *= 2
         return join(devices, kept)
