@@ -30,7 +30,7 @@ class Status:
     Args:
         frames: Frames solved so far.
         played_s: Recorded time that has passed. [s]
-        elapsed_s: Real time that has passed. [s]
+        elapsed_s: Real time that has passed since the first frame was asked for. [s]
         rate_hz: Frames a second of real time, over the latest frames. [Hz]
         solve_ms: (3,) median, 99 % and largest time of one pipeline step, over the latest frames. [ms]
         late_ms: (3,) the same of how late frames were; zeros when nothing is paced. [ms]
@@ -80,7 +80,7 @@ class Loop:
         self._now = now
         n = len(ROLES)
         self._frames = 0
-        self._begun = now()
+        self._begun: float | None = None
         self._times_ns = (0, 0)
         self._solve_s, self._late_s, self._at_s = np.zeros(RECENT), np.zeros(RECENT), np.zeros(RECENT)
         self._devices: tuple[TrackedDevice, ...] = ()
@@ -98,6 +98,7 @@ class Loop:
             frames: Oldest first.
             every_frame: Called after each frame, for a status line and the like; must be quick.
         """
+        self._begun = self._now() if self._begun is None else self._begun
         for frame in frames:
             late_s = 0.0 if self._clock is None else self._clock.wait(frame.host_time_ns)
             begun = self._now()
@@ -111,21 +112,22 @@ class Loop:
                 every_frame()
 
     def status(self) -> Status:
-        """How it is going right now."""
-        recent = min(self._frames, RECENT)
+        """How it is going right now; may be asked from another thread while the session runs."""
+        tracked, frames = self._tracked.copy(), self._frames  # in this order: a share is never above 1
+        recent = min(frames, RECENT)
         span = np.ptp(self._at_s[:recent]) if recent > 1 else 0.0
         mean = np.where(self._error_count > 0, self._error_sum / np.maximum(self._error_count, 1), np.nan)
         worst = np.where(self._error_count > 0, self._error_max, np.nan)
         return Status(
-            self._frames,
+            frames,
             (self._times_ns[1] - self._times_ns[0]) * 1e-9,
-            self._now() - self._begun,
+            0.0 if self._begun is None else self._now() - self._begun,
             float((recent - 1) / span) if span > 0.0 else 0.0,
             _spread(self._solve_s[:recent]),
             _spread(self._late_s[:recent]),
             self._devices,
             self._state.copy(),
-            self._tracked / max(self._frames, 1),
+            tracked / max(frames, 1),
             np.stack([self._error, mean, worst], axis=-1) * 1000.0,
             tuple(sink.stats() for sink in self._sinks),
             self.plain,
