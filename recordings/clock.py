@@ -12,6 +12,9 @@ from vrik.frames import TrackerFrame
 MAX_GAP_S = 10.0
 """A longer pause in a recording is shortened to this, so that a replay does not look dead. [recorded s]"""
 
+LEAST_SPEED = 1e-3
+"""Anything slower, 0 apart, is a mistake: a frame would take ten seconds and more."""
+
 
 class ReplayClock:
     """Says when each recorded frame is due.
@@ -27,7 +30,7 @@ class ReplayClock:
         max_gap_s: Longest pause that is kept, in recorded time; ``math.inf`` keeps all. [s]
 
     Raises:
-        UsageError: If ``speed`` is negative or not a finite number.
+        UsageError: If ``speed`` is negative, not a finite number, or so small that nothing would move.
     """
 
     def __init__(
@@ -38,7 +41,7 @@ class ReplayClock:
         *,
         max_gap_s: float = MAX_GAP_S,
     ) -> None:
-        if not math.isfinite(speed) or speed < 0.0:
+        if not math.isfinite(speed) or (speed != 0.0 and speed < LEAST_SPEED):
             raise UsageError(
                 f"speed {speed:g} does not work; use 1 as recorded, 2 twice as fast, 0 without waiting"
             )

@@ -112,7 +112,7 @@ def test_the_real_clock_is_met():
     assert 0.18 <= time.perf_counter() - began < 0.5
 
 
-@pytest.mark.parametrize("speed", [-1.0, math.nan, math.inf])
+@pytest.mark.parametrize("speed", [-1.0, math.nan, math.inf, 1e-300, 9e-4])
 def test_a_speed_that_makes_no_sense_is_a_usage_error(speed):
     with pytest.raises(UsageError, match="speed"):
         ReplayClock(speed)
