@@ -45,6 +45,8 @@ def fail(sentence: str, exit_code: int) -> int:
 
 def say(sentence: str) -> None:
     """One line on stderr for the person at the console."""
+    if sys.stderr is None:  # closed: print would take stdout instead
+        return
     print("vrik:", " ".join(sentence.split()), file=sys.stderr, flush=True)
 
 

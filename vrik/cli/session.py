@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-import time
+import tempfile
+import threading
 import webbrowser
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from vrik.cli import console, show
 from vrik.cli.app import Terminated
-from vrik.cli.options import PersonOptions
+from vrik.cli.options import PersonOptions, check_settings
 from vrik.config import PipelineConfig
 from vrik.errors import NetworkError, UsageError, VrikError
 from vrik.sinks import Sink, Target, open_sink, parse_target
@@ -32,6 +33,8 @@ DEFAULT_TARGET = "vmc://127.0.0.1:39539"
 REFRESH_HZ = 4.0
 LOG_EVERY_S = 5.0
 JSON_EVERY_S = 1.0
+STUCK_S = 1.0
+"""A session that is interrupted waits this long for a line that nobody reads. [s]"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,8 @@ class Session:
 def play(session: Session) -> int:
     """Play it, show how it goes, and sum it up. Ctrl-C and SIGTERM end it cleanly, with the page written."""
     targets = [parse_target(url) for url in session.to or (DEFAULT_TARGET,)]
-    _check_page(session)
+    check_settings(session.pipeline)
+    page_path = _page_path(session)
     from recordings import ReplayClock
     from vrik.loop import Loop
     from vrik.pipeline import Pipeline
@@ -80,8 +84,8 @@ def play(session: Session) -> int:
         console.say(f"note: {note}")
     streams = _open(targets, calibration.body)
     page = None
-    if session.page is not None:
-        page = PageSink(session.page, calibration.body, title=session.title, roles=calibration.roles)
+    if page_path is not None:
+        page = PageSink(page_path, calibration.body, title=session.title, roles=calibration.roles)
     loop = Loop(Pipeline(calibration, session.pipeline), [*streams, *([page] if page else [])], clock)
     ended: BaseException | None = None
     try:
@@ -107,14 +111,35 @@ def play(session: Session) -> int:
     return 0
 
 
-def _check_page(session: Session) -> None:
-    """Find out before the session, not after it, that the page has no place."""
-    if session.page is None:
-        return
-    folder = session.page.parent
-    if session.page.is_dir() or not folder.is_dir():
-        what = "is a folder" if session.page.is_dir() else f"cannot be written: there is no folder {folder}"
-        raise UsageError(f"the page {session.page} {what}; name a file such as body.html")
+def _page_path(session: Session) -> Path | None:
+    """Where the page goes. Finds out before the session, not after it, that it has no place there.
+
+    Returns:
+        None for no page: not wanted, or, where the user named none, the usual place cannot be written.
+
+    Raises:
+        UsageError: If the page that the user named cannot be.
+    """
+    page = session.page
+    if page is None:
+        return None
+    folder, why = page.parent, ""
+    if page.is_dir():
+        why = "it is a folder"
+    elif not folder.is_dir():
+        why = f"there is no folder {folder}"
+    elif page.is_file() or not page.exists():  # else a pipe or a device
+        try:
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError as error:
+            why = error.strerror or str(error)
+    if not why:
+        return page
+    sentence = f"cannot write the page {page}: {why}"
+    if session.page_wanted:
+        raise UsageError(f"{sentence}; name a file such as body.html, in a folder that can be written")
+    console.say(f"{sentence}; playing without it")
+    return None
 
 
 def _open(targets: Sequence[Target], body: BodyModel) -> list[Sink]:
@@ -155,17 +180,11 @@ def _kernels(session: Session) -> Iterator[Warming | None]:
 @contextmanager
 def _shown(session: Session, loop: Loop, calibration: Calibration) -> Iterator[Callable[[], None]]:
     """Show how the session goes; yields what to call after each frame."""
-    if session.json or session.plain or not sys.stdout.isatty():
-        every_s = JSON_EVERY_S if session.json else LOG_EVERY_S
-        due = time.monotonic() + every_s
-
-        def after_frame() -> None:
-            nonlocal due
-            if time.monotonic() >= due:
-                due = time.monotonic() + every_s
-                _print_status(session, loop, calibration)
-
-        yield after_frame
+    if session.json or session.plain or sys.stdout is None or not sys.stdout.isatty():
+        with _Lines(
+            JSON_EVERY_S if session.json else LOG_EVERY_S, lambda: _print_status(session, loop, calibration)
+        ) as lines:
+            yield lines.check
         return
     from rich.live import Live
 
@@ -177,6 +196,39 @@ def _shown(session: Session, loop: Loop, calibration: Calibration) -> Iterator[C
     )
     with live:
         yield lambda: None
+
+
+class _Lines:
+    """Prints now and then from a thread of its own, so that a slow reader never holds up the stream."""
+
+    def __init__(self, every_s: float, write: Callable[[], None]) -> None:
+        self._every_s = every_s
+        self._write = write
+        self._over = threading.Event()
+        self._problem: Exception | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        while not self._over.wait(self._every_s):
+            try:
+                self._write()
+            except Exception as problem:  # raised where the session runs, as if it had happened there
+                self._problem = problem
+                return
+
+    def check(self) -> None:
+        """Raise what ended the thread, such as a reader that has gone."""
+        problem, self._problem = self._problem, None
+        if problem is not None:
+            raise problem
+
+    def __enter__(self) -> _Lines:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: object, *failure: object) -> None:
+        self._over.set()
+        self._thread.join(None if kind is None else STUCK_S)
 
 
 def _print_status(session: Session, loop: Loop, calibration: Calibration) -> None:
