@@ -135,7 +135,7 @@ class Conditioner:
 
 
 def conditioned(frame: TrackerFrame, state: FilterState, position: Points, rotation: Quats) -> TrackerFrame:
-    """``frame`` with other poses (rows as in ``state``); valid where the device is tracked in this very frame."""
+    """``frame`` with these poses (rows as in ``state``); valid where the device is tracked in this frame."""
     k = len(frame.devices)
     valid = (state.state[:k] == DeviceState.OK) | (state.state[:k] == DeviceState.RETURNING)
     result = np.where(valid, TrackingResult.RUNNING_OK, TrackingResult.RUNNING_OUT_OF_RANGE)
