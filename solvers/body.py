@@ -94,7 +94,7 @@ class BodySolver:
             Views of this solver's arrays, overwritten by the next step.
         """
         body, config, guess, out = self.body, self.config, self.guess, self._solved
-        features(targets, body.stature_m, dt_s, self._feature_state, self._features)
+        features(targets, body.stature_m, self.floor_y, dt_s, self._feature_state, self._features)
         self.prior.guess(self._features, targets, body, self.floor_y, self._prior_state, guess)
         if config.stepping.enabled:
             speed = self._feature_state.velocity[0]

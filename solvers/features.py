@@ -57,12 +57,15 @@ class FeatureState:
         return cls(np.zeros((3, 3)), np.zeros((3, 3)), np.zeros(2), np.zeros(3, np.bool_))
 
 
-def features(targets: BodyTargets, stature_m: float, dt_s: float, state: FeatureState, out: Floats) -> None:
+def features(
+    targets: BodyTargets, stature_m: float, floor_y: float, dt_s: float, state: FeatureState, out: Floats
+) -> None:
     """Write the features of one frame into ``out`` (len(NAMES),) and advance ``state``.
 
     Args:
         targets: Bone poses behind the devices.
         stature_m: The person's height. [m]
+        floor_y: Height of the floor. [m]
         dt_s: Time since the frame before; 0 for the first and for repeated time stamps. [s]
     """
     _kernels.features(
@@ -71,6 +74,7 @@ def features(targets: BodyTargets, stature_m: float, dt_s: float, state: Feature
         targets.position_weight,
         targets.age_s,
         stature_m,
+        floor_y,
         dt_s,
         state.last_position,
         state.velocity,

@@ -28,6 +28,7 @@ def features(
     weight: Floats,
     age_s: Floats,
     stature_m: float,
+    floor_y: float,
     dt_s: float,
     last_position: Points,
     velocity: Points,
@@ -61,7 +62,7 @@ def features(
     back = qconj(qturn(yaw))
     size = 1.0 / stature_m
     out[0] = dt_s
-    out[1] = head[1] * size
+    out[1] = (head[1] - floor_y) * size
     forward = qrot(back, qrot(head_turn, (0.0, 0.0, -1.0)))
     up = qrot(back, qrot(head_turn, (0.0, 1.0, 0.0)))
     speed = scale(qrot(back, load3(velocity, HEAD)), size)

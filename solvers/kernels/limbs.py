@@ -24,6 +24,8 @@ from vrik.kernels.vec import add, distance, length, load3, mix, scale, store3, s
 HAND_ROLE, ELBOW_ROLE, KNEE_ROLE, FOOT_ROLE = 1, 7, 9, 11
 FOREARM_TWIST_SHARE = 0.5
 """How much of the hand's roll the forearm takes. Source: 57 % in VirtualMotionCapture, half here."""
+BACK_ROLL_RAD, MOST_ROLL_RAD = math.radians(240.0), math.radians(300.0)
+"""From here to there the forearm turns back, to where the restarted count has it."""
 MIN_LEG_SHARE = 0.3
 """An ankle is kept at least this share of the leg's length from the hip."""
 
@@ -38,20 +40,34 @@ def steer(pole: V3, middle: V3, root: V3, end: V3, weight: float) -> V3:
 
 
 @kernel
-def forearm_twist(forearm: Q4, hand: Q4, axis: V3, last: Floats, side: int) -> float:
+def hand_roll(forearm: Q4, hand: Q4, axis: V3, last: Floats, side: int) -> float:
     """The hand's roll about the forearm, counted on through half turns. [rad]
 
-    ``last`` (2,) remembers it; a count that has run beyond 300 degrees starts again.
+    ``last`` (2,) remembers it; a count that has run beyond ``MOST_ROLL_RAD`` starts again on the other side.
     """
     angle = qtwist_angle(qmul(qconj(forearm), hand), axis)
     if angle - last[side] > math.pi:
         angle -= 2.0 * math.pi
     elif angle - last[side] < -math.pi:
         angle += 2.0 * math.pi
-    if abs(angle) > math.radians(300.0):
+    if abs(angle) > MOST_ROLL_RAD:
         angle -= math.copysign(2.0 * math.pi, angle)
     last[side] = angle
     return angle
+
+
+@kernel
+def forearm_turn(roll: float) -> float:
+    """How far the forearm turns with the hand's roll: a share, and back before the count restarts. [rad]
+
+    No wrist rolls that far; a controller that does must not make the forearm jump.
+    """
+    share = FOREARM_TWIST_SHARE
+    if abs(roll) <= BACK_ROLL_RAD:
+        return share * roll
+    t = (abs(roll) - BACK_ROLL_RAD) / (MOST_ROLL_RAD - BACK_ROLL_RAD)
+    end = share * (MOST_ROLL_RAD - 2.0 * math.pi)
+    return math.copysign(share * BACK_ROLL_RAD + t * (end - share * BACK_ROLL_RAD), roll)
 
 
 @kernel
@@ -106,8 +122,8 @@ def solve_arm(
     bone = unit_or(sub(load3(joints, 2), load3(joints, 1)), ahead)
     forearm = qalign(rest_fore, out_side, bone, pole)
     hand_turn = qslerp(forearm, load4(rotation, HAND_ROLE + side), w)
-    twist = forearm_twist(forearm, hand_turn, rest_fore, last_twist, side)
-    store4(rotations, fore, qunit(qmul(forearm, qaxis(rest_fore, FOREARM_TWIST_SHARE * twist))))
+    twist = forearm_turn(hand_roll(forearm, hand_turn, rest_fore, last_twist, side))
+    store4(rotations, fore, qunit(qmul(forearm, qaxis(rest_fore, twist))))
     store4(rotations, hand, hand_turn)
     for j in range(upper, hand):
         store3(positions, j + 1, carry(load4(rotations, j), load3(positions, j), load3(offsets, j + 1)))
