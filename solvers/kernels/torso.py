@@ -24,6 +24,8 @@ NECK_LIMIT_RAD = 0.6
 """How far the neck may be turned away from the head to let a hand reach."""
 SHORTEST_SPINE, LONGEST_SPINE = 0.92, 0.9995
 """Hips to head over the length of the spine's bones; in motion capture 99 of 100 frames are above 0.93."""
+FOLDED_SPINE = 0.6
+"""The same where a tracker on the waist says so."""
 NECK_SHARE, NECK_BACK_RAD = 0.7, 0.09
 """The neck takes this share of the way from the chest's turn to the head's, and leans back from there."""
 LUMBAR_SHARE = 0.9
@@ -45,13 +47,14 @@ def limited(q: Q4, limit_rad: float) -> Q4:
 
 
 @kernel
-def bring_into_reach(pelvis: V3, head: V3, offsets: Points) -> V3:
+def bring_into_reach(pelvis: V3, head: V3, offsets: Points, waist_weight: float) -> V3:
     """The pelvis, no farther from the head than the spine is long and not on top of it."""
+    shortest = SHORTEST_SPINE + (FOLDED_SPINE - SHORTEST_SPINE) * waist_weight
     longest = 0.0
     for j in range(SPINE, SPINE_JOINTS):
         longest += length(load3(offsets, j))
     away = distance(pelvis, head)
-    wanted = min(max(away, SHORTEST_SPINE * longest), LONGEST_SPINE * longest)
+    wanted = min(max(away, shortest * longest), LONGEST_SPINE * longest)
     direction = unit_or(sub(pelvis, head), (0.0, -1.0, 0.0))
     return add(head, scale(direction, wanted))
 
@@ -182,7 +185,7 @@ def solve(
     """
     store4(rotations, HIPS, pelvis_turn)
     store4(rotations, HEAD, head_turn)
-    store3(positions, HIPS, bring_into_reach(pelvis, head, offsets))
+    store3(positions, HIPS, bring_into_reach(pelvis, head, offsets, waist_weight))
     spread_turns(rotations, chest_turn)
     give_way(positions, rotations, offsets, head, 1.0 - waist_weight)
     spine = positions[:SPINE_JOINTS]
