@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from recordings.importers import open_recording
     from recordings.inspect_report import DeviceReport, InspectReport
     from recordings.native import RecordingWriter, read_poses
+    from recordings.samples import sample
 
 __all__ = [
     "ConvertReport",
@@ -29,6 +30,7 @@ __all__ = [
     "open_recording",
     "read_all",
     "read_poses",
+    "sample",
 ]
 
 _HOMES = {
@@ -43,6 +45,7 @@ _HOMES = {
     "open_recording": "importers",
     "read_all": "base",
     "read_poses": "native",
+    "sample": "samples",
 }
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from recordings import RecordingWriter as RecordingWriter
     from recordings import open_recording as open_recording
     from recordings import read_all as read_all
+    from recordings import sample as sample
     from vrik.body import BodyModel as BodyModel
     from vrik.config import ConditionConfig as ConditionConfig
     from vrik.config import PipelineConfig as PipelineConfig
@@ -88,7 +89,7 @@ _HOME = {
     "vrik.warm": ("warm_up",),
     "vrik.sinks": ("Sink", "SinkStats", "open_sink"),
     "calibration": ("calibrate",),
-    "recordings": ("RecordingInfo", "RecordingWriter", "open_recording", "read_all"),
+    "recordings": ("RecordingInfo", "RecordingWriter", "open_recording", "read_all", "sample"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -129,6 +130,7 @@ __all__ = [  # noqa: RUF022  # grouped as in docs/api.md
     "open_recording",
     "open_sink",
     "read_all",
+    "sample",
     # errors
     "CalibrationError",
     "DamagedRecordingError",
