@@ -130,11 +130,9 @@ def solve_arm(
 
 
 @kernel
-def above_floor(ankle: V3, turn: Q4, toes_offset: V3, ankle_height: float, toes_height: float) -> V3:
-    """The ankle, raised until neither heel nor toes are below the floor (heights of flat-foot joints)."""
-    toes = carry(turn, ankle, toes_offset)
-    lift = max(max(ankle_height - ankle[1], toes_height - toes[1]), 0.0)
-    return (ankle[0], ankle[1] + lift, ankle[2])
+def lowest_ankle(turn: Q4, toes_offset: V3, ankle_height: float, toes_height: float) -> float:
+    """How low the ankle may be, so that neither heel nor toes are in the floor (heights: of a flat foot)."""
+    return max(ankle_height, toes_height - qrot(turn, toes_offset)[1])
 
 
 @kernel
@@ -148,6 +146,20 @@ def not_too_near(hip: V3, ankle: V3, ahead: V3, nearest: float) -> V3:
     way = (ankle[0] - hip[0] + 0.05 * ahead[0], 0.0, ankle[2] - hip[2] + 0.05 * ahead[2])
     way = unit_or(way, (0.0, 0.0, -1.0))
     return (hip[0] + level * way[0], ankle[1], hip[2] + level * way[2])
+
+
+@kernel
+def not_under(hip: V3, ankle: V3, lowest: float, reach: float) -> V3:
+    """The ankle, drawn along the floor to a low hip where a straight leg would end below ``lowest``."""
+    away = distance(hip, ankle)
+    if away <= reach:
+        return ankle
+    rise = lowest - hip[1]
+    if (ankle[1] - hip[1]) * reach / away >= rise or abs(rise) >= reach:
+        return ankle
+    way = unit_or((ankle[0] - hip[0], 0.0, ankle[2] - hip[2]), (0.0, 0.0, -1.0))
+    level = math.sqrt(reach * reach - rise * rise)
+    return (hip[0] + level * way[0], lowest, hip[2] + level * way[2])
 
 
 @kernel
@@ -176,9 +188,11 @@ def solve_leg(
     f = FOOT_ROLE + side
     turn = qslerp(load4(foot_goal, side), load4(rotation, f), weight[f])
     goal = mix(load3(ankle_goal, side), load3(position, f), weight[f])
-    goal = above_floor(goal, turn, load3(offsets, toes), floor_y + ankle_height, floor_y + toes_height)
+    lowest = lowest_ankle(turn, load3(offsets, toes), floor_y + ankle_height, floor_y + toes_height)
+    goal = (goal[0], max(goal[1], lowest), goal[2])
     ahead = qrot(turn, (0.0, 0.0, -1.0))
     goal = not_too_near(hip, goal, ahead, MIN_LEG_SHARE * (upper + lower))
+    goal = not_under(hip, goal, lowest, upper + lower)
 
     k = KNEE_ROLE + side
     tracked = carry(load4(rotation, k), load3(position, k), load3(offsets, shin))
