@@ -74,10 +74,11 @@ def kernel(function: F) -> F:
 class _Entry:
     """A kernel called from Python; compiled, or plain while :func:`run_plain` says so."""
 
-    __slots__ = ("compiled", "run")
+    __slots__ = ("compiled", "run", "types")
 
     def __init__(self, compiled: Callable[..., Any]) -> None:
         self.compiled = compiled
+        self.types: tuple[Any, ...] | None = None
         self.run: Callable[..., Any] = self.run_either if _running_plain else compiled
 
     def __call__(self, *args: Any) -> Any:
@@ -85,7 +86,13 @@ class _Entry:
 
     def run_either(self, *args: Any) -> Any:
         """Plain, but for a thread inside :func:`compiled_here`."""
-        return (self.compiled if getattr(_here, "compiled", False) else plain(self.compiled))(*args)
+        if getattr(_here, "compiled", False):
+            return self.compiled(*args)
+        if self.types is None:
+            import numba
+
+            self.types = tuple(numba.typeof(arg) for arg in args)
+        return plain(self.compiled)(*args)
 
 
 _entries: list[_Entry] = []
@@ -111,6 +118,17 @@ def run_plain(on: bool) -> None:
     _running_plain = on and COMPILED
     for switch in _entries:
         switch.run = switch.run_either if _running_plain else switch.compiled
+
+
+def compile_entries(backwards: bool = False) -> None:
+    """Compile, or load, each entry that has run plain, for the types it was given then.
+
+    Those with most code come first, or last with ``backwards``: two processes that share a cache and go
+    different ways meet in the middle.
+    """
+    called = [switch for switch in _entries if switch.types is not None]
+    for switch in sorted(called, key=lambda switch: len(_below(switch.compiled)), reverse=not backwards):
+        cast(Any, switch.compiled).compile(switch.types)
 
 
 @contextmanager
@@ -174,6 +192,17 @@ def on_compile(started: Callable[[str], None]) -> Iterator[None]:
 
     with event.install_listener("numba:compile", Listener()):
         yield
+
+
+def _below(compiled: Any) -> set[Any]:
+    """A kernel and all kernels it calls, directly or not."""
+    python = _python[compiled]
+    found = {compiled}
+    for name in python.__code__.co_names:
+        value = python.__globals__.get(name)
+        if _is_kernel(value):
+            found |= _below(value)
+    return found
 
 
 def _is_kernel(value: object) -> bool:

@@ -1,10 +1,12 @@
 """Makes every kernel of the pipeline ready before the first real frame, or while the first ones play.
 
-``python -m vrik.warm`` fills the cache and ends; :class:`Warming` runs that beside a session.
+``python -m vrik.warm`` fills the cache and ends. :func:`warm_up` shares the work with one such process,
+:class:`Warming` leaves it all the work and plays on meanwhile.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -37,8 +39,12 @@ def warm_up(on_progress: Callable[[int, str], None] | None = None) -> None:
         if on_progress is not None:
             on_progress(begun, name)
 
-    with jit.on_compile(started), jit.compiled_here():
-        _run_all()
+    with jit.on_compile(started):
+        if is_ready():
+            with jit.compiled_here():
+                _run_all()
+        else:
+            _compile_all()
     jit.run_plain(False)
     if jit.COMPILED and jit.cache_is_writable():
         with suppress(OSError):
@@ -66,10 +72,7 @@ class Warming:
         if is_ready() or not jit.cache_is_writable():
             warm_up(on_progress)
             return
-        command = [sys.executable, "-m", "vrik.warm"]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        self._process = _other_process("all")
         jit.run_plain(True)
 
     @property
@@ -116,6 +119,32 @@ def _run_all() -> None:
         encoder.encode(pose, pipeline.tracked or frame)
 
 
+def _compile_all() -> None:
+    """Compile every entry; a second process, where there is a core for it, begins at the other end."""
+    jit.run_plain(True)
+    _run_all()
+    helper = _other_process("backwards") if (os.cpu_count() or 1) > 1 and jit.cache_is_writable() else None
+    try:
+        jit.compile_entries()
+    finally:
+        if helper is not None:
+            helper.terminate()
+            helper.wait()
+
+
+def _other_process(part: str) -> subprocess.Popen[bytes]:
+    """``python -m vrik.warm`` with this vrik, whatever folder the user is in."""
+    home = str(Path(__file__).resolve().parent.parent)
+    path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "vrik.warm", part],
+        env={**os.environ, "PYTHONPATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
 def _mark() -> Path:
     """An empty file that says the cache holds everything for this code, Python and numba."""
     return jit.cache_folder() / f"ready-{jit.fingerprint()}"
@@ -137,5 +166,14 @@ def _standing_frames() -> list[TrackerFrame]:
     ]
 
 
+def _main(part: str) -> None:
+    """Fill the cache: "all" of it and mark it ready, or "backwards", as the second of two processes."""
+    jit.run_plain(True)
+    _run_all()
+    jit.compile_entries(backwards=part == "backwards")
+    if part == "all":
+        _mark().touch()
+
+
 if __name__ == "__main__":
-    warm_up()
+    _main(sys.argv[1] if len(sys.argv) > 1 else "all")
