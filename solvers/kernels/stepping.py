@@ -8,6 +8,9 @@ from vrik.jit import entry, kernel
 from vrik.kernels.quat import load4, qturn, qyaw, store4
 from vrik.kernels.vec import load3, store3
 
+RUNS = 4.5
+"""A foot this many step distances behind may start before the other one lands: running, not walking."""
+
 
 @kernel
 def ease(t: float) -> float:
@@ -62,7 +65,7 @@ def step(
     if due >= 0:
         other = 1 - due
         # One foot at a time, unless the body runs away from both.
-        if swing[other] < 0.0 or not placed[other] or (swing[other] > 0.6 and worst > 2.0):
+        if swing[other] < 0.0 or not placed[other] or (swing[other] > 0.6 and worst > RUNS):
             swing[due] = 0.0
             store3(start, due, load3(foot, due))
             start_yaw[due] = foot_yaw[due]
