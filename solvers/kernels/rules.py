@@ -160,15 +160,17 @@ def guess(
     chest_turn = qturn(yaw + clip_yaw(CHEST_YAW_BY_HANDS * lead))
     pelvis_turn = qturn(yaw + clip_yaw(PELVIS_YAW_BY_HANDS * lead))
 
+    level = qturn(yaw)
     # The regression gives the direction; how far it is the person's own spine says.
     trunk_length = distance(load3(tpose, HEAD), load3(tpose, HIPS))
     below = unit_or(pelvis_from_head(features), (0.0, -1.0, 0.0))
-    pelvis = carry(qturn(yaw), head, scale(below, trunk_length))
+    pelvis = carry(level, head, scale(below, trunk_length))
     lowest = floor_y + 0.06 * stature_m
     pelvis = (pelvis[0], max(pelvis[1], lowest), pelvis[2])
     pelvis = mix(pelvis, load3(position, WAIST_ROLE), weight[WAIST_ROLE])
     trunk = unit_or(sub(head, pelvis), (0.0, 1.0, 0.0))
-    tilt = qarc((0.0, 1.0, 0.0), trunk)
+    rest = unit_or(sub(load3(tpose, HEAD), load3(tpose, HIPS)), (0.0, 1.0, 0.0))
+    tilt = qmul(level, qmul(qarc(rest, qrot(qconj(level), trunk)), qconj(level)))
     pelvis_turn = qmul(qslerp((1.0, 0.0, 0.0, 0.0), tilt, PELVIS_TILT_SHARE), pelvis_turn)
     pelvis_turn = qslerp(pelvis_turn, load4(rotation, WAIST_ROLE), weight[WAIST_ROLE])
     chest_turn = qmul(tilt, chest_turn)
