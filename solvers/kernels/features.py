@@ -80,10 +80,11 @@ def features(
         fingers = qrot(back, qrot(turn, (outwards, 0.0, 0.0)))
         thumb = qrot(back, qrot(turn, (0.0, 0.0, -1.0)))
         moving = scale(qrot(back, load3(velocity, r)), size)
+        known = 1.0 if seen[r] else 0.0  # a hand never seen is nowhere
         for a in range(3):
-            out[base + a] = place[a]
-            out[base + 3 + a] = fingers[a]
-            out[base + 6 + a] = thumb[a]
-            out[base + 9 + a] = moving[a]
+            out[base + a] = known * place[a]
+            out[base + 3 + a] = known * fingers[a]
+            out[base + 6 + a] = known * thumb[a]
+            out[base + 9 + a] = known * moving[a]
         out[base + 12] = weight[r]
         out[base + 13] = min(age_s[r], 10.0)

@@ -3,7 +3,7 @@
 import math
 
 from solvers.kernels.fabrik import reach, turn_to_pole
-from solvers.kernels.two_bone import bend
+from solvers.kernels.two_bone import bend, side_of
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import (
@@ -19,7 +19,7 @@ from vrik.kernels.quat import (
     qunit,
     store4,
 )
-from vrik.kernels.vec import add, distance, length, load3, mix, scale, store3, sub, unit_or
+from vrik.kernels.vec import add, cross, distance, length, load3, mix, scale, store3, sub, unit_or
 
 HAND_ROLE, ELBOW_ROLE, KNEE_ROLE, FOOT_ROLE = 1, 7, 9, 11
 FOREARM_TWIST_SHARE = 0.5
@@ -67,7 +67,7 @@ def forearm_turn(roll: float) -> float:
         return share * roll
     t = (abs(roll) - BACK_ROLL_RAD) / (MOST_ROLL_RAD - BACK_ROLL_RAD)
     end = share * (MOST_ROLL_RAD - 2.0 * math.pi)
-    return math.copysign(share * BACK_ROLL_RAD + t * (end - share * BACK_ROLL_RAD), roll)
+    return math.copysign(1.0, roll) * (share * BACK_ROLL_RAD + t * (end - share * BACK_ROLL_RAD))
 
 
 @kernel
@@ -117,10 +117,11 @@ def solve_arm(
     turn_to_pole(joints, pole)
 
     out_side = (0.0, 0.0, 1.0)  # in the T-pose the elbow's point looks back
+    hinge = cross(ahead, side_of(pole, ahead))
     bone = unit_or(sub(load3(joints, 1), root), ahead)
-    store4(rotations, upper, qalign(rest_upper, out_side, bone, pole))
+    store4(rotations, upper, qalign(rest_upper, out_side, bone, cross(hinge, bone)))
     bone = unit_or(sub(load3(joints, 2), load3(joints, 1)), ahead)
-    forearm = qalign(rest_fore, out_side, bone, pole)
+    forearm = qalign(rest_fore, out_side, bone, cross(hinge, bone))
     hand_turn = qslerp(forearm, load4(rotation, HAND_ROLE + side), w)
     twist = forearm_turn(hand_roll(forearm, hand_turn, rest_fore, last_twist, side))
     store4(rotations, fore, qunit(qmul(forearm, qaxis(rest_fore, twist))))
@@ -207,8 +208,12 @@ def solve_leg(
     rest_lower = scale(load3(offsets, foot), 1.0 / max(lower, 1e-9))
     front = (0.0, 0.0, -1.0)
     down = (0.0, -1.0, 0.0)
-    store4(rotations, thigh, qalign(rest_upper, front, unit_or(sub(knee, hip), down), pole))
-    store4(rotations, shin, qalign(rest_lower, front, unit_or(sub(ankle, knee), down), pole))
+    along = unit_or(sub(goal, hip), down)
+    hinge = cross(along, side_of(pole, along))
+    bone = unit_or(sub(knee, hip), down)
+    store4(rotations, thigh, qalign(rest_upper, front, bone, cross(hinge, bone)))
+    bone = unit_or(sub(ankle, knee), down)
+    store4(rotations, shin, qalign(rest_lower, front, bone, cross(hinge, bone)))
     store4(rotations, foot, turn)
     store4(rotations, toes, turn)
     for j in range(thigh, toes):
