@@ -202,6 +202,8 @@ def guess(
         store3(ankle_position, side, (stand[0], max(sole, hanging), stand[2]))
         store4(foot_rotation, side, heading)
         contact[side] = 1.0 if hanging < sole + 0.03 else 0.0
-        # Knees point ahead and a little outwards; in a low seat they also rise.
-        low = min(max((0.35 - height) / 0.2, 0.0), 1.0)
-        store3(knee_pole, side, qrot(heading, (0.15 * mirror, 0.7 * low, -1.0)))
+        # Knees point ahead and a little outwards; in a low seat they also rise. Where the pelvis is tracked,
+        # ahead is its own front, whichever way it lies.
+        low = min(max((0.35 - height) / 0.2, 0.0), 1.0) * (1.0 - weight[WAIST_ROLE])
+        front = qslerp(heading, pelvis_turn, weight[WAIST_ROLE])
+        store3(knee_pole, side, qrot(front, (0.15 * mirror, 0.7 * low, -1.0)))
