@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -91,5 +92,10 @@ def check_settings(settings: Any, prefix: str = "--") -> None:
 
 
 def plain_name(path: Path) -> str:
-    """A file's name without its ending, for titles and for files made from it."""
+    """A file's name without its ending, for files made from it."""
     return path.name.removesuffix(path.suffix) or path.name
+
+
+def plain_title(path: Path) -> str:
+    """The same for people to read, also where the console's encoding is not that of the file system."""
+    return os.fsencode(plain_name(path)).decode("utf-8", "replace")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, UseAppendAction, arg
 
-from vrik.cli.options import PersonOptions, plain_name
+from vrik.cli.options import PersonOptions, plain_title
 from vrik.cli.session import DEFAULT_TARGET, Session, play
 from vrik.config import PipelineConfig
 
@@ -55,7 +55,7 @@ def run(config: Config) -> int:
     return play(
         Session(
             config.file,
-            plain_name(config.file),
+            plain_title(config.file),
             config.to or (DEFAULT_TARGET,),
             config.speed,
             None if config.no_page else config.page or PAGE,

@@ -87,7 +87,8 @@ def document(status: Status, calibration: Calibration) -> dict[str, Any]:
             for row, serial, role in worn(status, calibration)
         ],
         "streams": [
-            {name: getattr(sink, name) for name in sink.__dataclass_fields__} | {"receiver": receiver(sink)}
+            {name: getattr(sink, name) for name in sink.__dataclass_fields__}
+            | {"errors": sink.errors, "receiver": receiver(sink)}
             for sink in network(status)
         ],
     }
