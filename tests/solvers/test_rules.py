@@ -61,7 +61,7 @@ def test_someone_who_stands_has_the_pelvis_under_the_head_and_feet_under_the_pel
 
 @pytest.mark.parametrize("pitch_deg", [-60.0, -30.0, 20.0])
 def test_looking_down_hardly_moves_the_pelvis(person: Any, pitch_deg: float) -> None:
-    """S03 asks for 1 cm at 60 degrees; the rules' fit on motion capture gives 4 cm."""
+    """S03: less than 1 cm, down to 60 degrees."""
     wearer = person()
     position, rotation = wearer.standing()
     straight = guessed(wearer, position, rotation).pelvis_position.copy()
@@ -71,7 +71,7 @@ def test_looking_down_hardly_moves_the_pelvis(person: Any, pitch_deg: float) -> 
 
     bowed = guessed(wearer, position, rotation).pelvis_position
 
-    assert abs(bowed[1] - straight[1]) < 0.04
+    assert abs(bowed[1] - straight[1]) < 0.01
 
 
 @settings(max_examples=100, deadline=None)
