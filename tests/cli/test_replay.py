@@ -181,7 +181,13 @@ def played(session: Path, warm_cache: None, tmp_path_factory: pytest.TempPathFac
     both = [
         subprocess.Popen([*vrik, *words], cwd=folder, stdout=subprocess.PIPE, text=True) for words in flags
     ]
-    full.listen_until(lambda: all(process.poll() is not None for process in both))
+    try:
+        full.listen_until(lambda: all(process.poll() is not None for process in both))
+    except AssertionError:
+        for process in both:
+            process.kill()
+            process.communicate()
+        raise
     slow.listen_until(lambda: True)
     other.listen_until(lambda: True)
     told = [[json.loads(line) for line in process.communicate()[0].splitlines()] for process in both]
