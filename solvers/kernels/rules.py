@@ -1,7 +1,9 @@
 """The rules prior: where pelvis, chest, elbows and feet are when nothing tracks them.
 
-The constants are plain regressions on motion capture, made again by ``tools/fit_rules.py``. Lengths
-are over stature; axes are those of the head's yaw frame unless said otherwise (+X right, -Z forward).
+PELVIS, ELBOW and the turns by hands are regressions on motion capture, made again by
+``tools/fit_rules.py``; STANCE holds means by pelvis height of the same data; what is added by hand brings
+a person who stands in the rest pose there. Lengths are over stature; axes are
+those of the head's yaw frame unless said otherwise (+X right, -Z forward).
 """
 
 import math
@@ -37,19 +39,29 @@ CHEST_YAW_BY_HANDS = -1.69
 """The shoulders turn after the hand that is ahead. [rad a stature]"""
 PELVIS_YAW_BY_HANDS = -1.39
 MAX_YAW_RAD = 1.2
+STRAIGHT_BY_HAND = 0.4
+"""How much the hand's roll, not the arm's direction alone, says where a straight arm's elbow points."""
+NEARLY_STRAIGHT, STRAIGHT = 0.985, 1.0
+"""Shoulder to hand over the arm's length: between these the regression, made for bent arms, lets go."""
+
+STANDING = 0.578
+"""Pelvis height of someone who stands straight; knees then point ahead, and outwards the more they bend."""
+KNEES_OUT = 0.25
+
 YAW_TIME_S = 0.15
 """Chest and pelvis follow the hands' turn within about this time. [s]"""
 
 PELVIS_TILT_SHARE = 0.4
 """How much of the trunk's tilt the pelvis takes; the upper chest takes all of it."""
 
-# Feet from the pelvis by pelvis height: height, distance to the side, back.
+# Feet from the pelvis by pelvis height: height, distance to the side, back. The last row is the rest pose.
 STANCE = np.array(
     [
         [0.28, 0.090, -0.180],
         [0.40, 0.130, -0.050],
         [0.48, 0.100, -0.010],
         [0.56, 0.064, 0.013],
+        [0.578, 0.051, -0.024],
     ]
 )
 
@@ -128,6 +140,16 @@ def guess_elbow(shoulder: V3, chest: Q4, hand: V3, hand_turn: Q4, mirror: float,
     return unit_or(qrot(chest, (off_x * mirror, off_y, off_z)), (0.0, -1.0, 0.0))
 
 
+@kernel
+def straight_elbow(shoulder: V3, chest: Q4, hand: V3, hand_turn: Q4, mirror: float) -> V3:
+    """Where a straight arm's elbow points: back in the T-pose, else turned by the arm and the hand's roll."""
+    axis = unit_or(sub(hand, shoulder), (0.0, -1.0, 0.0))
+    swing = qmul(qarc(qrot(chest, (mirror, 0.0, 0.0)), axis), chest)
+    by_arm = qrot(swing, (0.0, 0.0, 1.0))
+    by_hand = qrot(hand_turn, (0.0, 0.0, 1.0))
+    return unit_or(mix(by_arm, by_hand, STRAIGHT_BY_HAND), by_arm)
+
+
 @entry
 @kernel
 def guess(
@@ -186,6 +208,12 @@ def guess(
         shoulder = carry(chest_turn, neck, sub(load3(tpose, upper_arm), load3(tpose, NECK)))
         hand, hand_turn = load3(position, 1 + side), load4(rotation, 1 + side)
         pole = guess_elbow(shoulder, chest_turn, hand, hand_turn, mirror, stature_m)
+        arm = distance(load3(tpose, upper_arm), load3(tpose, upper_arm + 2))
+        straight = min(
+            max((distance(shoulder, hand) / arm - NEARLY_STRAIGHT) / (STRAIGHT - NEARLY_STRAIGHT), 0.0), 1.0
+        )
+        straight_pole = straight_elbow(shoulder, chest_turn, hand, hand_turn, mirror)
+        pole = unit_or(mix(pole, straight_pole, straight), straight_pole)
         # A hand that fades away leaves an elbow that hangs.
         store3(elbow_pole, side, mix((0.3 * mirror, -1.0, 0.3), pole, weight[1 + side]))
 
@@ -206,4 +234,5 @@ def guess(
         # ahead is its own front, whichever way it lies.
         low = min(max((0.35 - height) / 0.2, 0.0), 1.0) * (1.0 - weight[WAIST_ROLE])
         front = qslerp(heading, pelvis_turn, weight[WAIST_ROLE])
-        store3(knee_pole, side, qrot(front, (0.15 * mirror, 0.7 * low, -1.0)))
+        bent = min(max((STANDING - height) / 0.1, 0.0), 1.0)
+        store3(knee_pole, side, qrot(front, (KNEES_OUT * bent * mirror, 0.7 * low, -1.0)))

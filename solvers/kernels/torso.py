@@ -16,6 +16,10 @@ PULL_ROUNDS = 200
 """Pulls at chest and neck before giving up; most poses need a handful, two nearly straight arms many."""
 NO_PULL_M = 1e-6
 """A round that changes what both arms fall short by less than this gains nothing more. [m]"""
+STRETCH = 0.9995
+"""An arm this near to straight is as long as it gets."""
+SWING_SPARE = 1.3
+"""A collar bone swings a little farther than needed, for the gain falls off towards the end."""
 CLAVICLE_LIMIT_RAD = 0.52
 """How far a collar bone follows the hand. Source: 30 degrees, Parger et al. 2018."""
 PULL_LIMIT_RAD = 0.6
@@ -91,20 +95,19 @@ def reach_for(
     root = carry(chest, load3(positions, UPPER_CHEST), load3(offsets, collar))
     arm = length(load3(offsets, collar + 2)) + length(load3(offsets, collar + 3))
     bone = qrot(chest, load3(offsets, collar + 1))
-    far = distance(add(root, bone), hand) / arm
-    share = min(max((far - 0.95) / 0.08, 0.0), 1.0) * weight
     turn = (1.0, 0.0, 0.0, 0.0)
-    if share > 0.0:
-        # Turn the bone so that arm and bone lie in one line to the hand, as far as the joint allows.
-        wanted = limited(
-            qarc(unit_or(bone, (0.0, 1.0, 0.0)), unit_or(sub(hand, root), (0.0, 1.0, 0.0))),
-            CLAVICLE_LIMIT_RAD,
-        )
-        turn = qslerp(turn, wanted, share)
+    short = distance(add(root, bone), hand) - STRETCH * arm
+    if short > 0.0:
+        # Turn the bone so that arm and bone lie in one line to the hand, as far as the joint allows and
+        # no farther than the hand needs.
+        towards = unit_or(sub(hand, root), (0.0, 1.0, 0.0))
+        wanted = limited(qarc(unit_or(bone, (0.0, 1.0, 0.0)), towards), CLAVICLE_LIMIT_RAD)
+        gain = distance(add(root, bone), hand) - distance(add(root, qrot(wanted, bone)), hand)
+        turn = qslerp(turn, wanted, min(SWING_SPARE * short / max(gain, 1e-6), 1.0) * weight)
     store4(rotations, collar, qunit(qmul(turn, chest)))
     store3(positions, collar, root)
     store3(positions, collar + 1, carry(load4(rotations, collar), root, load3(offsets, collar + 1)))
-    return (distance(load3(positions, collar + 1), hand) - 0.9995 * arm) * weight
+    return (distance(load3(positions, collar + 1), hand) - STRETCH * arm) * weight
 
 
 @kernel
