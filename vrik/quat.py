@@ -155,13 +155,20 @@ def from_matrix(m: Floats) -> Quats:
 
 def from_euler(order: str, angles_rad: Floats) -> Quats:
     """Product of axis turns in the listed order: ``"zxy"`` with (..., 3) is Rz * Rx * Ry (column vectors)."""
-    angles_rad = np.asarray(angles_rad, np.float64)
-    q = identity(*angles_rad.shape[:-1])
-    for i, letter in enumerate(order):
-        axis = np.zeros(3)
-        axis[_AXES[letter]] = 1.0
-        q = multiply(q, from_rotvec(angles_rad[..., i : i + 1] * axis))
-    return q
+    half = 0.5 * np.asarray(angles_rad, np.float64)
+    cosine, sine = np.cos(half), np.sin(half)
+    q = [np.ones(half.shape[:-1]), *(np.zeros(half.shape[:-1]) for _ in range(3))]
+    for i, letter in enumerate(order):  # the product with (c, s about the letter's axis), written out
+        c, s = cosine[..., i], sine[..., i]
+        about = 1 + _AXES[letter]
+        after, last = about % 3 + 1, (about + 1) % 3 + 1
+        turned = list(q)
+        turned[0] = q[0] * c - q[about] * s
+        turned[about] = q[about] * c + q[0] * s
+        turned[after] = q[after] * c + q[last] * s
+        turned[last] = q[last] * c - q[after] * s
+        q = turned
+    return np.stack(q, axis=-1)
 
 
 def to_euler(order: str, q: Quats) -> Floats:

@@ -65,6 +65,10 @@ def tracker_sequence(
         rotation: (n, k, 4) quaternions (w, x, y, z) in OpenVR axes.
         valid: (n, k).
     """
+    if valid.all():  # nothing to hold, nothing to blank out
+        return TrackerSequence.build(
+            time_ns, devices, position, quat.continuous(quat.normalize(rotation)), valid
+        )
     rows = np.where(valid, np.arange(len(valid))[:, None], -1)
     last = np.maximum.accumulate(rows, axis=0) if len(rows) else rows
     known = last >= 0

@@ -1,0 +1,276 @@
+"""Numbers out of separated text, block by block: any line ending, any locale's numbers, any cut.
+
+A clean block is parsed by numpy at the speed of C. A block with blank cells gets them filled first; one with
+text where a number should be is read cell by cell. What was met on the way is counted in a ``Tally``.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from vrik.arrays import Floats
+from vrik.errors import DamagedRecordingError, RecordingError
+
+BLOCK_CHARS = 1 << 21
+"""How much text is read at a time."""
+
+SEPARATORS = (";", "\t", ",", "|", " ")
+"""What may stand between cells, in the order of looking; a blank stands for any run of blanks."""
+
+_BLANK = 1.7e308
+"""Stands for a blank cell while numpy parses a block."""
+
+_WORDS = {"true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """How a file is to be read.
+
+    Args:
+        path: The file.
+        separator: One of ``SEPARATORS``.
+        width: How many cells each row must have.
+        columns: Which of them are wanted, counted from 0.
+        first_line: How many lines stand before the first row.
+        decimal: "." or ","; "" takes commas for decimal ones when they do not separate cells.
+        missing: Words that mean "no value", besides the empty cell.
+    """
+
+    path: Path
+    separator: str
+    width: int
+    columns: tuple[int, ...]
+    first_line: int = 1
+    decimal: str = ""
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was met while reading."""
+
+    rows: int = 0
+    rows_cut: int = 0
+    rows_skipped: int = 0
+    first_skipped: str = ""
+    last_is_short: bool = False
+    blank_cells: int = 0
+    unreadable_cells: int = 0
+    decimal_commas: bool = False
+    counts: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def tell(self, table: Table) -> None:
+        """Put rows that were left out into ``counts`` and ``notes``.
+
+        Raises:
+            DamagedRecordingError: If rows were left out and none was read.
+            RecordingError: The same, when decimal commas are why.
+        """
+        name = table.path.name
+        if self.last_is_short and not self.rows_cut:
+            self.rows_cut, self.rows_skipped = 1, self.rows_skipped - 1
+        if self.rows_skipped and not self.rows and table.separator == ",":
+            raise RecordingError(
+                f"{name}: {self.first_skipped}, and so has every row; are these decimal commas? "
+                "Export it with decimal points, or with semicolons between the cells"
+            )
+        if (self.rows_cut or self.rows_skipped) and not self.rows:
+            raise DamagedRecordingError(f"{name} has no complete row; copy it again from its source")
+        if self.rows_cut:
+            self.counts["rows cut"] = self.rows_cut
+            self.notes.append("the last row is cut and left out")
+        if self.rows_skipped:
+            self.counts["rows skipped"] = self.rows_skipped
+            self.notes.append(
+                f"rows with a wrong number of cells, left out: {self.rows_skipped}; "
+                f"the first: {self.first_skipped}"
+            )
+        if self.decimal_commas:
+            self.notes.append("numbers have decimal commas; read as decimal points")
+
+
+def encoding_of(head: bytes) -> str:
+    """UTF-8, or UTF-16 when the file begins with its mark, as spreadsheets write it."""
+    return "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+
+
+def looks_like_table(head: bytes) -> bool:
+    """Whether a file begins with a line of several cells: a time and some pose at least."""
+    encoding = encoding_of(head)
+    if encoding != "utf-16" and b"\0" in head:
+        return False
+    lines = head.decode(encoding, errors="replace").splitlines()
+    return bool(lines) and len(cells_of(lines[0], separator_of(lines[0]))) >= 4
+
+
+def first_lines(path: Path, count: int) -> list[str]:
+    """The first ``count`` lines without their ends; fewer when the file is shorter.
+
+    Raises:
+        RecordingError: If it cannot be read.
+    """
+    try:
+        with path.open("rb") as stream:
+            encoding = encoding_of(stream.read(4))
+        with path.open(encoding=encoding, errors="replace") as text:
+            return [line.rstrip("\n") for _, line in zip(range(count), text, strict=False)]
+    except OSError as error:
+        raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def separator_of(line: str) -> str:
+    """What stands between the cells of a header."""
+    return next((s for s in SEPARATORS if s in line.strip()), ",")
+
+
+def cells_of(line: str, separator: str) -> list[str]:
+    """The cells of one line, without quotes and blanks around them."""
+    if separator == " ":
+        line = " ".join(line.split())
+    if '"' in line:
+        try:
+            return [
+                cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True))
+            ]
+        except csv.Error:
+            pass  # a cell beyond the reader's limit: no table of numbers has one
+    return [cell.strip().strip('"') for cell in line.split(separator)]
+
+
+def read_blocks(table: Table, tally: Tally) -> Iterator[Floats]:
+    """(n, columns) numbers, NaN where a cell is blank or no number; all rows of the file in order.
+
+    Rows with a wrong number of cells are left out, and so is a last line without an end, since its
+    last number may be cut.
+
+    Raises:
+        DamagedRecordingError: If it ends inside the lines before the first row.
+        RecordingError: If it cannot be read.
+    """
+    try:
+        with table.path.open("rb") as head:
+            encoding = encoding_of(head.read(4))
+        with table.path.open(encoding=encoding, errors="replace") as stream:
+            for _ in range(table.first_line):
+                if not stream.readline().endswith("\n"):
+                    raise DamagedRecordingError(
+                        f"{table.path.name} ends before its first row; copy it again from its source"
+                    )
+            at, rest = table.first_line + 1, ""
+            while chunk := stream.read(BLOCK_CHARS):
+                text, _, rest = (rest + chunk).rpartition("\n")
+                lines = text.split("\n") if text else []
+                values = _numbers(lines, at, table, tally)
+                at += len(lines)
+                if len(values):
+                    tally.rows += len(values)
+                    yield values
+            tally.rows_cut = 1 if rest.strip() else 0
+    except OSError as error:
+        raise RecordingError(f"cannot read {table.path}: {error.strerror or error}") from error
+
+
+def _numbers(lines: list[str], at: int, table: Table, tally: Tally) -> Floats:
+    """The whole rows among some lines, the first of which is line ``at`` of the file."""
+    separator, wanted = table.separator, table.width - 1
+    if separator == " ":
+        lines = [" ".join(line.split()) for line in lines]
+    rows = lines
+    if any('"' in line for line in lines):
+        rows = [line.replace('"', "") for line in lines]
+        if any(row.count(separator) > wanted for row in rows):  # cells in quotes hold the separator
+            return _cell_by_cell(lines, at, table, tally)
+    found = [row.count(separator) for row in rows]
+    if found.count(wanted) != len(rows):
+        rows = [row for i, row in enumerate(rows) if _fits(row, found[i], at + i, table, tally)]
+    elif rows:
+        tally.last_is_short = False
+    if not rows:
+        return np.zeros((0, len(table.columns)))
+    if separator != "," and table.decimal != "." and any("," in row for row in rows):
+        rows = [row.replace(",", ".") for row in rows]
+        tally.decimal_commas = True
+    try:
+        return _parsed(rows, table)
+    except ValueError:
+        pass
+    try:
+        values = _parsed(_filled(rows, table), table)
+    except ValueError:
+        return _cell_by_cell(rows, at, table, tally)
+    blank = values == _BLANK
+    tally.blank_cells += int(np.count_nonzero(blank))
+    values[blank] = np.nan
+    return values
+
+
+def _fits(row: str, found: int, line: int, table: Table, tally: Tally) -> bool:
+    """Whether a row has as many cells as the header; one empty cell more at its end does no harm."""
+    wanted = table.width - 1
+    if found == wanted or (found == wanted + 1 and row.endswith(table.separator)):
+        tally.last_is_short = False
+        return True
+    if row.strip():
+        tally.first_skipped = tally.first_skipped or (
+            f"line {line} has {found + 1} cells where the header names {table.width}"
+        )
+        tally.rows_skipped += 1
+        tally.last_is_short = found < wanted
+    return False
+
+
+def _parsed(rows: list[str], table: Table) -> Floats:
+    """The wanted columns. ValueError when a wanted cell is no number."""
+    values = np.loadtxt(rows, delimiter=table.separator, usecols=table.columns, comments=None, ndmin=2)
+    if len(values) != len(rows):
+        raise ValueError("a row was taken for an empty line")
+    return values
+
+
+def _filled(rows: list[str], table: Table) -> list[str]:
+    """Rows with a number in each cell that is empty, means "no value", or says true or false."""
+    s = table.separator
+    text = "\n" + "\n".join(rows) + "\n"
+    numbers = {word: repr(_BLANK) for word in ("", *table.missing)}
+    for word, meaning in _WORDS.items():
+        numbers |= dict.fromkeys((word, word.title(), word.upper()), repr(meaning))
+    for word, value in numbers.items():
+        if word in text:
+            for left, right in ((s, s), (s, s), ("\n", s), (s, "\n")):  # twice: neighbours share a separator
+                text = text.replace(left + word + right, left + value + right)
+    return text[1:-1].split("\n")
+
+
+def _cell_by_cell(lines: Sequence[str], at: int, table: Table, tally: Tally) -> Floats:
+    """The slow way, for cells in quotes and text among the numbers."""
+    values = []
+    for i, line in enumerate(lines):
+        cells = cells_of(line, table.separator)
+        if _fits(line, len(cells) - 1, at + i, table, tally):
+            values.append([_number(cells[column], table, tally) for column in table.columns])
+    return np.array(values, np.float64).reshape(len(values), len(table.columns))
+
+
+def _number(cell: str, table: Table, tally: Tally) -> float:
+    """One cell; NaN when it is blank or no number."""
+    if not cell or cell in table.missing:
+        tally.blank_cells += 1
+        return np.nan
+    if table.decimal != "." and cell.count(",") == 1 and "." not in cell:
+        cell = cell.replace(",", ".")
+        tally.decimal_commas = True
+    if cell.lower() in _WORDS:
+        return _WORDS[cell.lower()]
+    try:
+        return float(cell if "_" not in cell else "")
+    except ValueError:
+        tally.unreadable_cells += 1
+        return np.nan
