@@ -17,6 +17,7 @@ from calibration import parts, stature
 from calibration.facing import from_head, looks_ahead
 from calibration.mounting import kind_of
 from calibration.samples import Samples
+from vrik import quat
 from vrik.arrays import Bools, Floats, Ints, Points
 from vrik.body import EYE_HEIGHT_SHARE
 from vrik.errors import CalibrationError, NoUsableFramesError
@@ -147,7 +148,7 @@ def _leave_out_the_unusable(case: _Case) -> None:
             f"no usable frames: nothing that can be worn is ever tracked ({named}); "
             "record again with the headset and the controllers switched on and in view"
         )
-    for device, count in zip(case.take.devices, counts, strict=True):
+    for i, (device, count) in enumerate(zip(case.take.devices, counts, strict=True)):
         if device.serial in case.roles or device.serial in case.left_out:
             continue
         if device.device_class == DeviceClass.TRACKING_REFERENCE:
@@ -158,6 +159,15 @@ def _leave_out_the_unusable(case: _Case) -> None:
             case.left_out[device.serial] = "nothing that is worn"
         elif count < min(MIN_ROWS, len(case.take)):
             case.left_out[device.serial] = "never tracked"
+        elif not device.role and device.device_class == DeviceClass.GENERIC_TRACKER and _never_turns(case, i):
+            case.left_out[device.serial] = "only its positions are known"
+
+
+def _never_turns(case: _Case, i: int) -> bool:
+    """Whether a device moves and never turns: its source has positions only, and the identity stands in."""
+    good = case.take.good[:, i]
+    turns = np.any(case.take.rotation[good, i] != quat.identity())
+    return not turns and _spread(case.take.position[good, i]) > 0.0
 
 
 def _find_the_head(case: _Case) -> None:

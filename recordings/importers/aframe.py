@@ -16,7 +16,7 @@ import numpy as np
 
 from recordings.base import LoadedRecording, Recording, RecordingInfo
 from recordings.importers.axes import device_for_role, is_measured, nanoseconds, tracker_sequence
-from recordings.importers.json_text import CUT_NOTE, read_json, vector
+from recordings.importers.json_text import CUT_NOTE, read_json, read_text, vector
 from recordings.importers.names import role_of_name
 from recordings.importers.tracks import Track, join_on_time
 from vrik import quat
@@ -30,7 +30,8 @@ LEFT_BEHIND_BOX_M = 0.05
 """And it stays inside a box of this size, without the outermost twentieth at either end. [m]"""
 
 _POSES = re.compile(r'"poses"\s*:\s*\[')
-_DEPTHS = (3, 4)  # brackets open around a pose: {track {poses [ ; one more inside "recording"
+_WRAPPED = re.compile(r'"recording"\s*:\s*\{')
+_DEPTH = 3  # brackets open around a pose: {track {poses [ ; one more in the wrapped form
 
 
 class AframeImporter:
@@ -55,7 +56,8 @@ class AframeImporter:
             DamagedRecordingError: If it is broken before its first pose.
             RecordingError: If it has no track of poses.
         """
-        data, cut = read_json(path, _DEPTHS)
+        text = read_text(path)
+        data, cut = read_json(path, text, _DEPTH + bool(_WRAPPED.search(text)))
         recording = data.get("recording", data) if isinstance(data, dict) else None
         tracks = _pose_lists(recording)
         if not tracks and cut:

@@ -17,18 +17,23 @@ _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|["\[\]{}]', re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 
 
-def read_json(path: Path, depths: Sequence[int]) -> tuple[Any, bool]:
+def read_text(path: Path) -> str:
+    """A file's text, whatever is wrong with its encoding."""
+    return path.read_bytes().decode("utf-8-sig", errors="replace")
+
+
+def read_json(path: Path, text: str, depth: int) -> tuple[Any, bool]:
     """The document in a file, and whether its end is missing.
 
     Args:
-        path: The file.
-        depths: How many brackets are open around a row of the recording; of a broken file, everything up
-            to the last whole row is read. Of several depths, the first that gives a document counts.
+        path: The file, for messages.
+        text: What is in it.
+        depth: How many brackets are open around a row of the recording; of a broken file, everything up to
+            the last whole row is read.
 
     Raises:
         DamagedRecordingError: If it is broken before its first row.
     """
-    text = path.read_bytes().decode("utf-8-sig", errors="replace")
     try:
         return json.loads(text), False
     except RecursionError as fault:
@@ -36,14 +41,12 @@ def read_json(path: Path, depths: Sequence[int]) -> tuple[Any, bool]:
     except ValueError as fault:
         end = fault.pos if isinstance(fault, json.JSONDecodeError) else len(text)
         told = str(fault)
-    for depth in depths:
-        whole = _up_to_last_row(text[:end], depth)
-        if whole is None:
-            continue
-        try:
+    whole = _up_to_last_row(text[:end], depth)
+    try:
+        if whole is not None:
             return json.loads(whole), True
-        except (ValueError, RecursionError):
-            continue
+    except (ValueError, RecursionError):  # some number has thousands of digits
+        pass
     raise DamagedRecordingError(
         f"{path.name} is broken before its first whole row of JSON ({told}); copy it again from its source"
     )

@@ -25,7 +25,7 @@ import numpy as np
 from recordings.base import LoadedRecording, Recording, RecordingInfo
 from recordings.importers.axes import device_for_role, is_measured, tracker_sequence
 from recordings.importers.head_strap import headset_from_tracker
-from recordings.importers.json_text import CUT_NOTE, number, read_json, vector
+from recordings.importers.json_text import CUT_NOTE, number, read_json, read_text, vector
 from recordings.importers.names import role_of_name
 from vrik import quat
 from vrik.arrays import Bools, Floats, Ints, Points, Quats
@@ -74,7 +74,7 @@ class OpenVrJsonImporter:
             DamagedRecordingError: If it is broken before its first frame.
             RecordingError: If no frame is a time step and a list of devices.
         """
-        data, cut = read_json(path, (1,))
+        data, cut = read_json(path, read_text(path), 1)
         counts: dict[str, int] = {}
         notes = [CUT_NOTE] if cut else []
         rows = [row for row in data if _is_frame(row)] if isinstance(data, list) else []

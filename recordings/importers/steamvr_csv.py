@@ -65,11 +65,13 @@ class SteamVrCsvImporter:
         """Read the whole table; rows that are cut or too long are left out, blank samples are not valid.
 
         Raises:
-            DamagedRecordingError: If no row is complete.
+            DamagedRecordingError: If it ends inside the header, or no row is complete.
             RecordingError: If the headset lacks some of its columns.
         """
         lines, unfinished = lines_of(path.read_bytes())
-        names = _names(lines[0] if lines else unfinished)
+        if not lines:
+            raise DamagedRecordingError(f"{path.name} ends inside its header; copy it again from its source")
+        names = _names(lines[0])
         column = {name: i for i, name in reversed(list(enumerate(names)))}
         posed = [d for d in _DEVICES if all(c in column for c in (*_xyz(d), *_xyzw(d)))]
         placed = [d for d in _PLACES if all(c in column for c in _xyz(d))]
@@ -80,11 +82,8 @@ class SteamVrCsvImporter:
             )
         counts: dict[str, int] = {}
         notes = [f"{d} lacks some of its columns and is left out" for d in _incomplete(column, posed, placed)]
-        body = lines[1:] if lines else []
-        separator = separator_of(lines[0] if lines else unfinished)
-        rows = whole_rows(
-            body, unfinished if lines else "", len(names), counts, notes, separator=separator, first_line=2
-        )
+        separator = separator_of(lines[0])
+        rows = whole_rows(lines[1:], unfinished, len(names), counts, notes, separator=separator, first_line=2)
         if not rows and counts:
             raise DamagedRecordingError(
                 f"{path.name} has no complete row; copy it again from its source, with decimal points if it "

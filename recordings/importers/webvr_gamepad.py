@@ -16,7 +16,7 @@ import numpy as np
 
 from recordings.base import LoadedRecording, Recording, RecordingInfo
 from recordings.importers.axes import device_for_role, is_measured, nanoseconds, tracker_sequence
-from recordings.importers.json_text import CUT_NOTE, number, read_json, vector
+from recordings.importers.json_text import CUT_NOTE, number, read_json, read_text, vector
 from vrik import quat
 from vrik.arrays import Floats
 from vrik.errors import DamagedRecordingError, RecordingError
@@ -56,7 +56,7 @@ class WebVrGamepadImporter:
             DamagedRecordingError: If it is broken before its first record.
             RecordingError: If no record holds a gamepad with a pose.
         """
-        data, cut = read_json(path, (_DEPTH,))
+        data, cut = read_json(path, read_text(path), _DEPTH)
         counts: dict[str, int] = {}
         notes = [CUT_NOTE] if cut else []
         rows = _rows(data, counts, notes)

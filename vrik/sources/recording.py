@@ -10,6 +10,7 @@ import numpy as np
 from calibration import calibrate
 from recordings import Recording, open_recording
 from recordings.base import join
+from vrik.errors import CalibrationError
 from vrik.frames import Calibration, TrackerFrame, TrackerSequence
 
 CAUSAL_S = 2.0
@@ -59,19 +60,25 @@ class RecordingSource:
             roles: Serial number to role, where the user knows better.
 
         Raises:
-            CalibrationError: If no body can be made of it.
+            CalibrationError: If no body can be made of it; a head alone does not do.
             NoUsableFramesError: If nothing is tracked.
         """
         info = self.recording.info
         if seconds is None and info.format in CAUSAL_FORMATS:
             seconds = CAUSAL_S
-        return calibrate(
+        calibration = calibrate(
             self._sample(seconds),
             stature_m=info.stature_m if stature_m is None else stature_m,
             tpose=info.calibration,
             skeleton_tpose=info.skeleton_tpose,
             roles=roles,
         )
+        if set(calibration.roles.values()) == {"head"}:
+            raise CalibrationError(
+                f"{info.path.name} has a head alone: no hand or tracker in it is ever tracked. A body needs "
+                "the head and at least one hand: record the controllers too"
+            )
+        return calibration
 
     def _sample(self, seconds: float | None) -> TrackerSequence:
         """The frames to measure the person on; of a long recording every second, fourth, ... one."""
