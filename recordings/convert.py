@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ class ConvertReport:
         }
 
 
-def convert(source: str | Path, target: str | Path) -> ConvertReport:
+def convert(source: str | Path, target: str | Path, roles: Mapping[str, str] | None = None) -> ConvertReport:
     """Write a recording in the format that the target's suffix names.
 
     The target appears only once it is complete; a conversion that fails leaves an older file as it was.
@@ -62,6 +62,7 @@ def convert(source: str | Path, target: str | Path) -> ConvertReport:
     Args:
         source: Any readable recording.
         target: A path that ends in ``.mcap``, ``.npz`` or ``.jsonl``.
+        roles: Serial number to role, for formats that name devices by role and sources that do not say.
 
     Raises:
         UsageError: If the suffix is another, or both paths are the same file.
@@ -73,6 +74,8 @@ def convert(source: str | Path, target: str | Path) -> ConvertReport:
             f"cannot write {target.name}: vrik writes recordings as {', '.join(WRITERS)}; choose one of these"
         )
     recording = open_recording(source)
+    if roles and target.suffix.lower() in NAMED_BY_ROLE:
+        recording = _Renamed(recording, roles)
     if not target.parent.is_dir():
         raise RecordingError(f"there is no folder {target.parent}; make it first")
     if target.exists() and target.samefile(source):
@@ -88,6 +91,22 @@ def convert(source: str | Path, target: str | Path) -> ConvertReport:
     return ConvertReport(
         str(source), str(target), info.format, name, frames, len(info.devices), tuple(left_out), info.notes
     )
+
+
+class _Renamed:
+    """A recording whose devices have roles that the file does not state."""
+
+    def __init__(self, recording: Recording, roles: Mapping[str, str]) -> None:
+        self._recording = recording
+        self._devices = tuple(
+            replace(device, role=device.role or roles.get(device.serial, ""))
+            for device in recording.info.devices
+        )
+        self.info = replace(recording.info, devices=self._devices)
+
+    def blocks(self) -> Iterator[TrackerSequence]:
+        """The same frames with the devices renamed."""
+        return (replace(block, devices=self._devices) for block in self._recording.blocks())
 
 
 def _write_native(recording: Recording, path: Path) -> tuple[int, list[str]]:
@@ -169,3 +188,6 @@ WRITERS: dict[str, tuple[str, Callable[[Recording, Path], tuple[int, list[str]]]
     ".jsonl": ("harness-jsonl", _write_jsonl),
 }
 """Suffix to the name of the format and its writer."""
+
+NAMED_BY_ROLE = (".npz", ".jsonl")
+"""Formats that know a device by its role only."""

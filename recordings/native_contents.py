@@ -233,7 +233,7 @@ def notes_of(walk: Walk, contents: Contents) -> tuple[str, ...]:
         notes.append(f"damaged: {walk.lost_bytes} bytes cannot be read; {contents.frames} frames read")
     if walk.damaged_chunks:
         notes.append(
-            f"damaged: {walk.damaged_chunks} chunks cannot be read, with {lost_frames(walk)} frames in them"
+            f"damaged chunks that cannot be read: {walk.damaged_chunks}, with {lost_frames(walk)} frames in them"
         )
     if contents.unreadable:
         notes.append(f"{contents.unreadable} messages have an unexpected form and were left out")

@@ -42,7 +42,7 @@ TRACKER_DTYPE = np.dtype(
         ("angular_velocity", "<f8", (3,)),
     ]
 )
-"""One device in one frame, 128 bytes. A message of ``/vrik/trackers`` is one frame: k of these in a row."""
+"""One device in one frame, 120 bytes. A message of ``/vrik/trackers`` is one frame: k of these in a row."""
 
 HAS_LINEAR = 1
 """Bit of ``velocities``: ``linear_velocity`` was measured."""

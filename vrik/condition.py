@@ -9,7 +9,7 @@ import numpy as np
 from vrik import quat
 from vrik.arrays import Bools, Floats, Ints, Points, Quats
 from vrik.config import ConditionConfig
-from vrik.frames import DeviceState, TrackedDevice, TrackerFrame, TrackingResult
+from vrik.frames import DeviceState, TrackedDevice, TrackerFrame, TrackingResult, is_tracked
 from vrik.kernels import condition as _kernels
 
 MAX_STEP_S = 0.5
@@ -137,7 +137,7 @@ class Conditioner:
 def conditioned(frame: TrackerFrame, state: FilterState, position: Points, rotation: Quats) -> TrackerFrame:
     """``frame`` with these poses (rows as in ``state``); valid where the device is tracked in this frame."""
     k = len(frame.devices)
-    valid = (state.state[:k] == DeviceState.OK) | (state.state[:k] == DeviceState.RETURNING)
+    valid = is_tracked(state.state[:k])
     result = np.where(valid, TrackingResult.RUNNING_OK, TrackingResult.RUNNING_OUT_OF_RANGE)
     return replace(
         frame,

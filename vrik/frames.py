@@ -80,6 +80,11 @@ class DeviceState(IntEnum):
     """Tracked again, and being blended back in."""
 
 
+def is_tracked(state: Ints) -> Bools:
+    """Which of some ``DeviceState`` values are those of a device that is tracked in this very frame."""
+    return np.asarray((state == DeviceState.OK) | (state == DeviceState.RETURNING))
+
+
 @dataclass(frozen=True, slots=True)
 class TrackedDevice:
     """One device, known by its serial number.
@@ -272,7 +277,8 @@ class PoseFrame:
         position: (22, 3) joints in the world, in the order of ``BONES``. [m]
         rotation: (22, 4) canonical world rotations: identity in the T-pose.
         local_rotation: (22, 4) relative to the parent bone; sign-continuous from frame to frame.
-        reach_error_m: (13,) distance from each tracked role's bone to its target; NaN when not tracked. [m]
+        reach_error_m: (13,) distance from each role's bone to its target; NaN unless it is tracked in this
+            very frame. [m]
         state: (13,) ``DeviceState`` of each role.
         age_s: (13,) seconds since each role's device was last tracked.
         player_id: Whose body.

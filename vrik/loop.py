@@ -13,14 +13,15 @@ import numpy as np
 
 from recordings import ReplayClock
 from vrik.arrays import Floats, Ints
-from vrik.frames import ROLES, DeviceState, PoseFrame, TrackedDevice, TrackerFrame
+from vrik.frames import ROLES, PoseFrame, TrackedDevice, TrackerFrame, is_tracked
 from vrik.pipeline import Pipeline
 from vrik.sinks import Sink, SinkStats
 
 RECENT = 1024
 """Percentiles are taken over at most this many of the latest frames."""
 
-TRACKED_STATES = (DeviceState.OK, DeviceState.RETURNING)
+MAX_PLAIN_LATE_S = 0.1
+"""While kernels run as plain Python, a frame later than this is left out: the stream stays in time. [s]"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +41,7 @@ class Status:
         reach_error_mm: (13, 3) distance of each role's bone from its device: latest, mean and largest; NaN
             when it was never tracked. [mm]
         sinks: What each sink says.
+        skipped: Frames left out while kernels ran as plain Python, so that the stream stayed in time.
         plain: Whether kernels still run as plain Python, because they are being compiled.
     """
 
@@ -54,6 +56,7 @@ class Status:
     tracked_share: Floats
     reach_error_mm: Floats
     sinks: tuple[SinkStats, ...]
+    skipped: int = 0
     plain: bool = False
 
 
@@ -80,6 +83,7 @@ class Loop:
         self._now = now
         n = len(ROLES)
         self._frames = 0
+        self._skipped = 0
         self._begun: float | None = None
         self._times_ns = (0, 0)
         self._solve_s, self._late_s, self._at_s = np.zeros(RECENT), np.zeros(RECENT), np.zeros(RECENT)
@@ -101,6 +105,11 @@ class Loop:
         self._begun = self._now() if self._begun is None else self._begun
         for frame in frames:
             late_s = 0.0 if self._clock is None else self._clock.wait(frame.host_time_ns)
+            if self.plain and late_s > MAX_PLAIN_LATE_S:
+                self._skipped += 1
+                if every_frame is not None:
+                    every_frame()
+                continue
             begun = self._now()
             pose = self._pipeline.step(frame)
             self._solve_s[self._frames % RECENT] = self._now() - begun
@@ -130,6 +139,7 @@ class Loop:
             tracked / max(frames, 1),
             np.stack([self._error, mean, worst], axis=-1) * 1000.0,
             tuple(sink.stats() for sink in self._sinks),
+            self._skipped,
             self.plain,
         )
 
@@ -140,7 +150,7 @@ class Loop:
         self._at_s[self._frames % RECENT] = self._now()
         self._frames += 1
         self._devices, self._state = frame.devices, pose.state
-        self._tracked += np.isin(pose.state, TRACKED_STATES)
+        self._tracked += is_tracked(pose.state)
         self._error = pose.reach_error_m
         seen = np.isfinite(self._error)
         self._error_sum[seen] += self._error[seen]

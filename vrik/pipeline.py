@@ -21,6 +21,7 @@ from vrik.frames import (
     TrackedDevice,
     TrackerFrame,
     TrackerSequence,
+    is_tracked,
 )
 from vrik.kernels import condition as _kernels
 from vrik.pose import Pose
@@ -120,7 +121,7 @@ class Pipeline:
             solved.position.copy(),
             solved.rotation.copy(),
             solved.local_rotation.copy(),
-            solved.reach_error_m.copy(),
+            np.where(is_tracked(targets.state), solved.reach_error_m, np.nan),
             targets.state.copy(),
             targets.age_s.copy(),
             frame.player_id,

@@ -139,7 +139,7 @@ def _other_process(part: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-P", "-m", "vrik.warm", part],
         env={**os.environ, "PYTHONPATH": path},
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,  # closed with this process, however it ends
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -167,13 +167,23 @@ def _standing_frames() -> list[TrackerFrame]:
 
 
 def _main(part: str) -> None:
-    """Fill the cache: "all" of it and mark it ready, or "backwards", as the second of two processes."""
+    """Fill the cache: "all" of it and mark it ready, or "backwards", as the second of two processes.
+
+    Started by another process it ends with that one: its stdin is a pipe that nobody writes to.
+    """
+    if part:
+        threading.Thread(target=_end_with_parent, daemon=True).start()
     jit.run_plain(True)
     _run_all()
     jit.compile_entries(backwards=part == "backwards")
-    if part == "all":
+    if part != "backwards":
         _mark().touch()
 
 
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
 if __name__ == "__main__":
-    _main(sys.argv[1] if len(sys.argv) > 1 else "all")
+    _main(sys.argv[1] if len(sys.argv) > 1 else "")

@@ -103,8 +103,21 @@ def _parse(name: str, module: ModuleType, args: list[str]) -> object:
             near = _nearest(flag, known)
             hint = f"did you mean {near}? " if near else ""
             raise UsageError(f"'vrik {name}' has no option {flag}; {hint}See: vrik {name} --help")
-    sys.stderr.write(complaint.getvalue())
-    raise SystemExit(WRONG_USAGE)
+    raise UsageError(f"{_unboxed(complaint.getvalue())}. See: vrik {name} --help")
+
+
+def _unboxed(text: str) -> str:
+    """What tyro says inside its box, in one line, without the help it repeats."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    words = []
+    for line in text.splitlines():
+        line = line.strip().strip("│|").strip()
+        if re.fullmatch(r"[─╭╮╰╯├┤+\-=]*", line) or re.match(r"[╭+]", line):
+            continue
+        if line.startswith(("For full helptext", "Argument helptext", "usage:")):
+            break
+        words.append(line)
+    return " ".join(" ".join(words).split()).rstrip(".") or "wrong usage"
 
 
 def _guarded(work: Callable[[], int]) -> int:

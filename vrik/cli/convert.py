@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from vrik.cli import console
 
@@ -14,10 +15,10 @@ from vrik.cli import console
 class Config:
     """Write a recording in another format; the ending of OUT says which: .mcap, .npz or .jsonl."""
 
-    source: Positional[Path]
+    source: Annotated[Positional[Path], arg(metavar="IN")]
     """Recording of any kind that vrik reads."""
 
-    target: Positional[Path]
+    target: Annotated[Positional[Path], arg(metavar="OUT")]
     """File to write. It appears once it is complete."""
 
     json: bool = False
@@ -26,10 +27,11 @@ class Config:
 
 def run(config: Config) -> int:
     """Convert, then say what was written and what was left out."""
-    from recordings.convert import convert
+    from recordings.convert import NAMED_BY_ROLE, convert
 
     with console.busy(f"writing {config.target}"):
-        report = convert(config.source, config.target)
+        roles = _roles(config.source) if config.target.suffix.lower() in NAMED_BY_ROLE else {}
+        report = convert(config.source, config.target, roles)
     if config.json:
         console.print_json(report.to_json())
         return 0
@@ -38,3 +40,17 @@ def run(config: Config) -> int:
         for sentence in sentences:
             print(f"  {title}: {sentence}")
     return 0
+
+
+def _roles(source: Path) -> dict[str, str]:
+    """Who wears what, found from the movement, where the file does not say; {} when that cannot be told."""
+    from vrik.errors import CalibrationError, NoUsableFramesError
+    from vrik.sources.recording import RecordingSource
+
+    recording = RecordingSource(source)
+    if all(device.role for device in recording.recording.info.devices):
+        return {}
+    try:
+        return dict(recording.calibrate().roles)
+    except (CalibrationError, NoUsableFramesError):
+        return {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from tyro.conf import Positional
+from tyro.conf import Positional, arg
 
 from vrik.cli import console
 
@@ -29,7 +29,7 @@ KINDS = {
 class Config:
     """Say what a recording holds: devices, rates, gaps, lost tracking, heights, and what is odd."""
 
-    file: Positional[Path]
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
     """Recording of any kind that vrik reads; its content tells which."""
 
     json: bool = False

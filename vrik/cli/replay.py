@@ -19,7 +19,7 @@ PAGE = Path("vrik-replay.html")
 class Config:
     """Play a recording: solve it frame by frame at its own pace and stream the skeleton."""
 
-    file: Positional[Path]
+    file: Annotated[Positional[Path], arg(metavar="FILE")]
     """Recording of any kind that vrik reads."""
 
     to: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="URL")] = ()

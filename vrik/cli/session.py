@@ -90,6 +90,7 @@ def play(session: Session) -> int:
     ended: BaseException | None = None
     try:
         with _kernels(session) as warming, _shown(session, loop, calibration) as every_frame:
+            loop.plain = warming is not None and warming.compiling
 
             def after_frame() -> None:
                 if warming is not None and warming.compiling:

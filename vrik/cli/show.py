@@ -68,6 +68,7 @@ def document(status: Status, calibration: Calibration) -> dict[str, Any]:
     """The same as plain values."""
     return {
         "frames": status.frames,
+        "skipped": status.skipped,
         "played_s": status.played_s,
         "elapsed_s": status.elapsed_s,
         "rate_hz": status.rate_hz,
@@ -97,7 +98,8 @@ def document(status: Status, calibration: Calibration) -> dict[str, Any]:
 def summary(status: Status, calibration: Calibration, page: Path | None) -> list[str]:
     """What a person wants to know at the end, line by line."""
     lines = [
-        f"{status.frames} frames, {status.played_s:.1f} s of recording in {status.elapsed_s:.1f} s",
+        f"{status.frames} frames, {status.played_s:.1f} s of recording in {status.elapsed_s:.1f} s"
+        + (f"; {status.skipped} left out while kernels were compiled" if status.skipped else ""),
         f"body: {calibration.body.stature_m:.2f} m; measured: {', '.join(calibration.measured) or 'nothing'};"
         f" assumed: {', '.join(calibration.assumed) or 'nothing'}",
     ]

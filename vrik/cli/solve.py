@@ -31,7 +31,7 @@ class Config:
     T-pose of their own, on that and the first two seconds.
     """
 
-    files: Positional[tuple[Path, ...]]
+    files: Annotated[Positional[tuple[Path, ...]], arg(metavar="FILE")]
     """Recordings of any kind that vrik reads."""
 
     output: Annotated[Path, arg(name="output", aliases=["-o"], metavar="OUT")]
