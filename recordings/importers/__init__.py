@@ -28,6 +28,10 @@ IMPORTERS: tuple[str, ...] = (
     "recordings.importers.bvh:BvhImporter",
     "recordings.importers.harness_npz:HarnessNpzImporter",
     "recordings.importers.harness_jsonl:HarnessJsonlImporter",
+    "recordings.importers.slimevr:SlimeVrImporter",
+    "recordings.importers.alyx_csv:AlyxCsvImporter",
+    "recordings.importers.xror:XrorImporter",
+    "recordings.importers.generic_csv:GenericCsvImporter",
 )
 """All readers, in the order they are asked."""
 
@@ -51,6 +55,9 @@ def find_importer(path: str | Path) -> Importer:
         RecordingError: If there is no such file, or it cannot be read.
         UnknownFormatError: If it is empty, or nobody recognises it.
     """
+    from recordings.csv_mapping import TABLE_SUFFIXES, own_map
+    from recordings.csv_table import looks_like_table
+
     path = Path(path)
     if not path.exists():
         raise RecordingError(f"there is no file {path}; check the path")
@@ -64,19 +71,38 @@ def find_importer(path: str | Path) -> Importer:
     if not head:
         raise UnknownFormatError(f"{path} is empty; expected a recording")
     known = importers()
+    if own_map(path) is not None:  # somebody wrote down what this very table holds
+        known = tuple(sorted(known, key=lambda importer: importer.name != "generic-csv"))
     fitting = [importer for importer in known if importer.recognises(head, path)]
     if not fitting:
+        if path.suffix.lower() in TABLE_SUFFIXES and looks_like_table(head):
+            raise UnknownFormatError(
+                f"{path.name} is a table whose columns vrik does not know; write a mapping file "
+                f"{path.name}.toml beside it that says what they hold: docs/generic-csv.md has an example"
+            )
         kinds = "; ".join(f"{i.summary} ({', '.join(i.suffixes)})" for i in known)
         raise UnknownFormatError(f"{path} is no kind of recording that vrik knows. It reads: {kinds}")
     by_suffix = [importer for importer in fitting if path.suffix.lower() in importer.suffixes]
     return (by_suffix or fitting)[0]
 
 
-def open_recording(path: str | Path) -> Recording:
+def open_recording(path: str | Path, columns: str | Path | None = None) -> Recording:
     """Open a recording of any kind.
+
+    Args:
+        path: The recording.
+        columns: Mapping file that says what the columns of a table hold; then ``path`` is read as that says,
+            whatever it looks like. Without it, one that lies beside the table is found.
 
     Raises:
         RecordingError: With one sentence for the user: missing, unknown, damaged, of a newer version.
+        UsageError: If a mapping file does not work.
     """
     path = Path(path)
-    return find_importer(path).open(path)
+    if columns is None:
+        return find_importer(path).open(path)
+    if not path.is_file():
+        raise RecordingError(f"there is no file {path}; check the path")
+    from recordings.importers.generic_csv import GenericCsvImporter
+
+    return GenericCsvImporter(Path(columns)).open(path)
