@@ -66,7 +66,7 @@ class XrorImporter:
         bson, fpzip = _package("bson"), _package("fpzip")
         if bson is None or fpzip is None or not hasattr(bson, "decode"):
             raise RecordingError(
-                f"{path.name} is an XROR recording; reading it needs two packages: pip install pymongo fpzip"
+                f"{path.name} is an XROR recording and needs two more packages: pip install pymongo fpzip"
             )
         data = path.read_bytes()
         stated = int.from_bytes(data[:4], "little")
