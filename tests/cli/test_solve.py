@@ -390,16 +390,19 @@ def test_a_recording_without_frames_is_said(
 # ---- real data
 
 
-READABLE = ("bsor/*.bsor", "bvh_mocopi/*.bvh", "nolicence/vive_csv/*.csv")
+NO_BODY = ("all_zero.csv", "quest2_traj1.txt", "right_arm_shoulder_local.csv", "openvr_gamepads.json")
+"""Nothing tracked, a head alone, and two without a head."""
+
+NO_RECORDING = ("README.md", "MANIFEST.json")
 
 
 def test_real_recordings_solve_to_finite_bodies_with_bones_of_constant_length(
     shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The BSOR file, every six-device file but the one that holds only zeros, and the BVH file."""
-    files = [path for pattern in READABLE for path in sorted((shared / "data" / "vr").glob(pattern))]
-    files = [path for path in files if path.stem != "all_zero"]
-    assert len(files) >= 10
+    """Every recording with a head and at least one hand in it."""
+    files = [path for path in sorted((shared / "data" / "vr").rglob("*")) if path.is_file()]
+    files = [path for path in files if path.name not in NO_BODY + NO_RECORDING]
+    assert len(files) >= 20
 
     for path in files:
         assert main(["solve", str(path), "-o", str(tmp_path / "out.npz")]) == 0, capsys.readouterr().err
@@ -410,15 +413,11 @@ def test_real_recordings_solve_to_finite_bodies_with_bones_of_constant_length(
         assert len(estimate["t"]) > 100
 
 
-def test_files_without_an_importer_and_without_tracking_are_one_sentence(
+def test_files_that_hold_no_body_are_one_sentence(
     shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    readable = {path for pattern in READABLE for path in (shared / "data" / "vr").glob(pattern)}
-    others = [
-        path
-        for path in sorted((shared / "data" / "vr").rglob("*"))
-        if path.is_file() and (path not in readable or path.stem == "all_zero")
-    ]
+    others = [path for path in (shared / "data" / "vr").rglob("*") if path.name in NO_BODY + NO_RECORDING]
+    assert len(others) == len(NO_BODY + NO_RECORDING)
 
     for path in others:
         code = main(["solve", str(path), "-o", str(tmp_path / "out.npz")])
