@@ -54,7 +54,12 @@ class ConvertReport:
         }
 
 
-def convert(source: str | Path, target: str | Path, roles: Mapping[str, str] | None = None) -> ConvertReport:
+def convert(
+    source: str | Path,
+    target: str | Path,
+    roles: Mapping[str, str] | None = None,
+    columns: str | Path | None = None,
+) -> ConvertReport:
     """Write a recording in the format that the target's suffix names.
 
     The target appears only once it is complete; a conversion that fails leaves an older file as it was.
@@ -63,9 +68,10 @@ def convert(source: str | Path, target: str | Path, roles: Mapping[str, str] | N
         source: Any readable recording.
         target: A path that ends in ``.mcap``, ``.npz`` or ``.jsonl``.
         roles: Serial number to role, for formats that name devices by role and sources that do not say.
+        columns: Mapping file that says what the columns of a table hold.
 
     Raises:
-        UsageError: If the suffix is another, or both paths are the same file.
+        UsageError: If the suffix is another, the mapping file does not work, or both paths are the same file.
         RecordingError: If the source cannot be read or the target not written.
     """
     source, target = Path(source), Path(target)
@@ -73,7 +79,7 @@ def convert(source: str | Path, target: str | Path, roles: Mapping[str, str] | N
         raise UsageError(
             f"cannot write {target.name}: vrik writes recordings as {', '.join(WRITERS)}; choose one of these"
         )
-    recording = open_recording(source)
+    recording = open_recording(source, columns) if columns else open_recording(source)
     if roles and target.suffix.lower() in NAMED_BY_ROLE:
         recording = _Renamed(recording, roles)
     if not target.parent.is_dir():

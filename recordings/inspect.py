@@ -36,13 +36,13 @@ class _Times:
     space_id: str = DEFAULT_SPACE
 
 
-def inspect(path: str | Path) -> InspectReport:
-    """Look over a recording of any kind.
+def inspect(path: str | Path, columns: str | Path | None = None) -> InspectReport:
+    """Look over a recording of any kind; ``columns`` names a mapping file for a table.
 
     Raises:
         RecordingError: If it cannot be opened.
     """
-    return inspect_recording(open_recording(path))
+    return inspect_recording(open_recording(path, columns))
 
 
 def inspect_recording(recording: Recording) -> InspectReport:

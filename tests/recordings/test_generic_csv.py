@@ -507,3 +507,38 @@ def test_a_toml_beside_a_recording_that_is_no_table_does_not_matter(tmp_path: Pa
 
     with pytest.raises(UnknownFormatError):
         open_recording(path)
+
+
+@pytest.mark.parametrize("command", ["inspect", "convert", "solve", "replay"])
+def test_every_command_that_reads_a_recording_takes_a_mapping(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from vrik.cli import main
+
+    path, mapping = tmp_path / "a.csv", tmp_path / "mine.toml"
+    path.write_text(table([row(i) for i in range(3)]))
+    mapping.write_text("colour = 1\n" + MAP)
+    rest = {"convert": [str(tmp_path / "b.npz")], "solve": ["-o", str(tmp_path / "b.npz")]}.get(command, [])
+
+    code = main([command, str(path), *rest, "--columns", str(mapping)])
+
+    assert code == 2
+    assert "mine.toml does not work: 'colour'" in capsys.readouterr().err
+
+
+def test_a_mapping_named_on_the_command_line_is_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from vrik.cli import main
+
+    path, mapping = tmp_path / "a.csv", tmp_path / "mine.toml"
+    path.write_text(table([row(i) for i in range(3)]))
+    mapping.write_text(MAP)
+
+    inspected = main(["inspect", str(path), "--columns", str(mapping), "--json"])
+    said = capsys.readouterr().out
+    converted = main(["convert", str(path), str(tmp_path / "b.mcap"), "--columns", str(mapping)])
+
+    assert (inspected, converted) == (0, 0)
+    assert '"generic-csv"' in said
+    assert len(read_all(open_recording(tmp_path / "b.mcap"))) == 3

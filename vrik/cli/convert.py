@@ -9,6 +9,7 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from vrik.cli import console
+from vrik.cli.options import Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,9 @@ class Config:
     target: Annotated[Positional[Path], arg(metavar="OUT")]
     """File to write. It appears once it is complete."""
 
+    columns: Columns = None
+    """For a table of numbers: the file that says what its columns hold, else one that lies beside it."""
+
     json: bool = False
     """Print one JSON document about what was done."""
 
@@ -30,8 +34,9 @@ def run(config: Config) -> int:
     from recordings.convert import NAMED_BY_ROLE, convert
 
     with console.busy(f"writing {config.target}"):
-        roles = _roles(config.source) if config.target.suffix.lower() in NAMED_BY_ROLE else {}
-        report = convert(config.source, config.target, roles)
+        named = config.target.suffix.lower() in NAMED_BY_ROLE
+        roles = _roles(config.source, config.columns) if named else {}
+        report = convert(config.source, config.target, roles, config.columns)
     if config.json:
         console.print_json(report.to_json())
         return 0
@@ -42,12 +47,12 @@ def run(config: Config) -> int:
     return 0
 
 
-def _roles(source: Path) -> dict[str, str]:
+def _roles(source: Path, columns: Path | None) -> dict[str, str]:
     """Who wears what, found from the movement, where the file does not say; {} when that cannot be told."""
     from vrik.errors import CalibrationError, NoUsableFramesError
     from vrik.sources.recording import RecordingSource
 
-    recording = RecordingSource(source)
+    recording = RecordingSource(source, columns)
     if all(device.role for device in recording.recording.info.devices):
         return {}
     try:

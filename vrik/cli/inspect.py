@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from tyro.conf import Positional, arg
 
 from vrik.cli import console
+from vrik.cli.options import Columns
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,6 +33,9 @@ class Config:
     file: Annotated[Positional[Path], arg(metavar="FILE")]
     """Recording of any kind that vrik reads; its content tells which."""
 
+    columns: Columns = None
+    """For a table of numbers: the file that says what its columns hold, else one that lies beside it."""
+
     json: bool = False
     """Print one JSON document instead of a table."""
 
@@ -41,7 +45,7 @@ def run(config: Config) -> int:
     from recordings.inspect import inspect
 
     with console.busy(f"reading {config.file}"):
-        report = inspect(config.file)
+        report = inspect(config.file, config.columns)
     if config.json:
         console.print_json(report.to_json())
         return 0

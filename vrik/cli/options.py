@@ -19,6 +19,10 @@ MOST = 1e6
 """No setting is larger than this, whatever its unit."""
 
 
+Columns = Annotated[Path | None, arg(name="columns", metavar="MAP.toml")]
+"""Names a mapping file for a table (``docs/generic-csv.md``)."""
+
+
 @dataclass(frozen=True, slots=True)
 class PersonOptions:
     """Who is in the recording."""

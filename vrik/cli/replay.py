@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tyro.conf import Positional, UseAppendAction, arg
 
-from vrik.cli.options import PersonOptions, plain_title
+from vrik.cli.options import Columns, PersonOptions, plain_title
 from vrik.cli.session import DEFAULT_TARGET, Session, play
 from vrik.config import PipelineConfig
 
@@ -43,6 +43,9 @@ class Config:
     json: bool = False
     """One JSON object a line instead of the table; the last one sums up."""
 
+    columns: Columns = None
+    """For a table of numbers: the file that says what its columns hold, else one that lies beside it."""
+
     person: Annotated[PersonOptions, arg(name="")] = field(default_factory=PersonOptions)
     """Who is in the recording."""
 
@@ -65,5 +68,6 @@ def run(config: Config) -> int:
             config.json,
             config.person,
             config.pipeline,
+            config.columns,
         )
     )

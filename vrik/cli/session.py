@@ -64,6 +64,7 @@ class Session:
     json: bool = False
     person: PersonOptions = field(default_factory=PersonOptions)
     pipeline: PipelineConfig = field(default_factory=PipelineConfig)
+    columns: Path | None = None
 
 
 def play(session: Session) -> int:
@@ -78,7 +79,7 @@ def play(session: Session) -> int:
     from vrik.sources.recording import RecordingSource
 
     clock = ReplayClock(session.speed)
-    source = RecordingSource(session.path)
+    source = RecordingSource(session.path, session.columns)
     calibration = session.person.measure(source)
     for note in (*source.recording.info.notes, *calibration.notes):
         console.say(f"note: {note}")

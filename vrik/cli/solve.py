@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tyro.conf import Positional, arg
 
 from vrik.cli import console
-from vrik.cli.options import PersonOptions, check_settings, plain_name
+from vrik.cli.options import Columns, PersonOptions, check_settings, plain_name
 from vrik.config import PipelineConfig
 from vrik.errors import RecordingError, UsageError
 
@@ -39,6 +39,9 @@ class Config:
 
     format: str = ""
     """npz, jsonl or mcap; else the ending of OUT says it."""
+
+    columns: Columns = None
+    """For a table of numbers: the file that says what its columns hold, else one that lies beside it."""
 
     person: Annotated[PersonOptions, arg(name="")] = field(default_factory=PersonOptions)
     """Who is in the recording."""
@@ -119,7 +122,7 @@ def _solve(path: Path, target: Path, config: Config) -> dict[str, Any]:
     from vrik.pipeline import Pipeline
     from vrik.sources.recording import RecordingSource
 
-    source = RecordingSource(path)
+    source = RecordingSource(path, config.columns)
     if target.exists() and target.samefile(path):
         raise UsageError(f"{target} is the recording itself; choose another name for the result")
     calibration = config.person.measure(source)

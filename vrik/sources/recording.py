@@ -28,13 +28,15 @@ class RecordingSource:
 
     Args:
         path: A recording of any kind that vrik reads.
+        columns: Mapping file that says what the columns of a table hold.
 
     Raises:
         RecordingError: If it cannot be read.
+        UsageError: If the mapping file does not work.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.recording: Recording = open_recording(path)
+    def __init__(self, path: Path, columns: Path | None = None) -> None:
+        self.recording: Recording = open_recording(path, columns) if columns else open_recording(path)
 
     def frames(self) -> Iterator[TrackerFrame]:
         """All frames; can be asked for again."""
