@@ -4,8 +4,10 @@ Little endian, packed. The frames are one numpy structured array, so a file is r
 Only the sections that hold motion are read (0 and 1). The player's name and id are personal: they are
 skipped, never shown. Layout: the format's public description.
 
-Time is song time. It stands still before the start and in pauses, so neighbouring frames may have the same
-``time_ns``: whatever divides by the step must expect zero.
+The file's time is song time, which stands still before the start and in pauses while the player moves on. Each
+frame that repeats the time before gets one usual step of its own, and all later ones come later by as much: times
+increase strictly, and a movement made in a pause keeps its speed. How many there were, and by how much the clock has
+then moved away from song time, is told.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from recordings.importers.axes import (
     tracker_sequence,
 )
 from vrik import quat
+from vrik.arrays import Ints
 from vrik.body import EYE_HEIGHT_SHARE
 from vrik.errors import DamagedRecordingError, UnsupportedVersionError
 
@@ -33,6 +36,9 @@ MAGIC = bytes.fromhex("693d2d44")
 VERSION = 1
 LONGEST_NAME = 100
 """Bytes a string may have and still be believed to be one."""
+
+NO_STEP_NS = 11_111_111
+"""The step between frames when song time never moves: that of a headset with 90 Hz. [ns]"""
 
 STATURE_RANGE_M = (1.2, 2.3)
 STATURE_AGREES_M = 0.04
@@ -94,18 +100,20 @@ class BsorImporter:
             position, rotation = openvr_from_unity(
                 frames["poses"]["position"], quat.wxyz_from_xyzw(frames["poses"]["rotation"])
             )
-            time_ns, replaced = nanoseconds(frames["time"])
+            song_ns, replaced = nanoseconds(frames["time"])
         valid = is_measured(position, rotation)
         if replaced:
             counts["times out of order"] = replaced
             notes.append(
-                f"song times that are unreadable or step back: {replaced}; they repeat the time before"
+                f"song times that are unreadable or step back: {replaced}; they are taken to stand still"
             )
-        repeated = int(np.count_nonzero(np.diff(time_ns) == 0))
+        time_ns, repeated, step_ns = strictly_increasing(song_ns)
         if repeated:
             counts["repeated times"] = repeated
             notes.append(
-                f"frames in which song time stands still (before the start, or in a pause): {repeated}"
+                f"frames in which song time stands still (before the start, or in a pause): {repeated}; each "
+                f"comes {step_ns * 1e-6:.1f} ms after the one before, so times end "
+                f"{repeated * step_ns * 1e-9:.2f} s after song time"
             )
         placeholders = int(np.count_nonzero(~valid.any(axis=1)))
         if placeholders:
@@ -136,6 +144,23 @@ class BsorImporter:
             )
         info = RecordingInfo(path, self.name, devices, stature_m, counts=counts, notes=tuple(notes))
         return LoadedRecording(info, sequence)
+
+
+def strictly_increasing(song_ns: Ints) -> tuple[Ints, int, int]:
+    """Times in which a frame that repeats the time before comes one usual step after it.
+
+    Args:
+        song_ns: (n,) non-decreasing. [ns]
+
+    Returns:
+        (n,) times that increase strictly [ns]; how many frames repeated a time; the step each of them got, the
+        median of those that moved [ns].
+    """
+    steps = np.diff(song_ns)
+    moving = steps[steps > 0]
+    step_ns = max(1, int(np.median(moving))) if len(moving) else NO_STEP_NS
+    repeats = np.cumsum(np.concatenate([[0], steps == 0])[: len(song_ns)])
+    return song_ns + repeats * step_ns, int(repeats[-1]) if len(repeats) else 0, step_ns
 
 
 def _read_header(data: bytes, path: Path) -> _Header:

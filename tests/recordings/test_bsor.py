@@ -132,15 +132,16 @@ def test_a_name_with_a_short_count_does_not_shift_the_rest(shared: Path, name: s
     assert recording.info.devices[0].model == "Test HMD"
 
 
-def test_placeholders_and_equal_times_at_the_start_are_data_and_not_poses(shared: Path) -> None:
-    """Case C67. Song time stands still in the first frames: steps of zero, never negative, never dropped."""
+def test_placeholders_are_no_poses_and_equal_times_are_spread(shared: Path) -> None:
+    """Case C67. Song time stands still in the first frames: none is dropped, each gets a time of its own."""
     recording = open_bsor(shared / "data/cases/c67_start_of_file.bsor")
     frames = recording.frames
 
     assert recording.info.counts == {"repeated times": 5, "placeholder frames": 2}
     assert frames.valid.all(axis=1).tolist() == [False] * 2 + [True] * 14
     assert np.isfinite(frames.rotation).all()
-    assert (np.diff(frames.time_ns) >= 0).all()
+    assert (np.diff(frames.time_ns) > 0).all()
+    assert any("5; each comes 11.1 ms after" in note and "0.06 s" in note for note in recording.info.notes)
     assert np.isfinite(frames.rate_hz)
     np.testing.assert_allclose(frames.position[-1, 0, 1], 1.7, atol=0.02)
 
@@ -251,7 +252,30 @@ def test_a_damaged_byte_never_makes_a_pose_that_is_not_finite(tmp_path: Path, da
 
     assert np.isfinite(frames.position[frames.valid]).all()
     np.testing.assert_allclose(np.linalg.norm(frames.rotation, axis=-1), 1.0)
-    assert (np.diff(frames.time_ns) >= 0).all()
+    assert (np.diff(frames.time_ns) > 0).all()
+
+
+def test_a_pause_takes_as_long_as_its_frames(tmp_path: Path) -> None:
+    """Song time stands still for 30 frames in which the head moves on: no jump, no step of zero."""
+    frames = np.frombuffer(frame_bytes(60), FRAME).copy()
+    frames["time"][20:50] = frames["time"][20]
+    frames["time"][50:] = frames["time"][20] + np.arange(1, 11) / 90.0
+    path = tmp_path / "pause.bsor"
+    path.write_bytes(info_section() + b"\x01" + struct.pack("<i", 60) + frames.tobytes())
+
+    recording = open_bsor(path)
+
+    assert recording.info.counts["repeated times"] == 29
+    np.testing.assert_allclose(np.diff(recording.frames.time_ns), 1e9 / 90.0, rtol=1e-3)
+
+
+def test_a_song_that_never_starts_gets_the_rate_of_a_headset(tmp_path: Path) -> None:
+    frames = np.frombuffer(frame_bytes(10), FRAME).copy()
+    frames["time"] = 0.0
+    path = tmp_path / "still.bsor"
+    path.write_bytes(info_section() + b"\x01" + struct.pack("<i", 10) + frames.tobytes())
+
+    assert open_bsor(path).frames.rate_hz == pytest.approx(90.0, abs=0.01)
 
 
 def test_only_its_magic_is_recognised(tmp_path: Path) -> None:
