@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recordings.base import RecordingInfo
+from recordings.base import LoadedRecording, RecordingInfo
 from recordings.samples import sample
 from vrik import quat
-from vrik.errors import NoUsableFramesError, RecordingError
-from vrik.frames import DeviceClass, TrackedDevice, TrackerSequence
+from vrik.body import BodyModel
+from vrik.errors import CalibrationError, NoUsableFramesError, RecordingError
+from vrik.frames import Calibration, DeviceClass, TrackedDevice, TrackerSequence
 from vrik.sources import recording as source_module
 from vrik.sources.recording import CAUSAL_S, MAX_CALIBRATION_FRAMES, RecordingSource
 
@@ -53,8 +54,14 @@ def sampled(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def run(recording: Long, **options: Any) -> np.ndarray[Any, Any]:
         seen: list[TrackerSequence] = []
+
+        def calibrate(frames: TrackerSequence, **rest: Any) -> Calibration:
+            seen.append(frames)
+            roles = {"H": "head", "L": "left_hand"}
+            return Calibration(BodyModel.average(1.7), roles, np.zeros((13, 3)), quat.identity(13))
+
         monkeypatch.setattr(source_module, "open_recording", lambda path: recording)
-        monkeypatch.setattr(source_module, "calibrate", lambda frames, **rest: seen.append(frames))
+        monkeypatch.setattr(source_module, "calibrate", calibrate)
         RecordingSource(Path("long")).calibrate(**options)
         return seen[0].position[:, 0, 0].astype(int)
 
@@ -144,3 +151,19 @@ def test_a_stated_height_is_believed_before_the_measured_one() -> None:
 def test_what_is_no_recording_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordingError):
         RecordingSource(tmp_path / "missing")
+
+
+def test_a_head_alone_is_no_body_and_that_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The headset moves and is tracked in every frame; a body would still be a guess from neck to toe."""
+    frames = TrackerSequence.build(
+        np.arange(90) * 11_000_000,
+        DEVICES,
+        np.stack([np.linspace(0, 1, 90), np.full(90, 1.6), np.zeros(90)], axis=-1)[:, None],
+        quat.identity(90, 1),
+        np.ones((90, 1), bool),
+    )
+    recording = LoadedRecording(RecordingInfo(Path("alone.txt"), "made-up", DEVICES), frames)
+    monkeypatch.setattr(source_module, "open_recording", lambda path: recording)
+
+    with pytest.raises(CalibrationError, match=r"alone\.txt has a head alone.*at least one hand"):
+        RecordingSource(Path("alone.txt")).calibrate()
