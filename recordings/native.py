@@ -6,18 +6,16 @@ are the importer, and the solved frames a recording may hold beside the device p
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 
 from recordings import schema
 from recordings.mcap_walk import MAGIC, Walk, walk_messages
-from recordings.native_contents import Event, check_version, topic_of
+from recordings.native_contents import Event, body_of, check_version, topic_of
 from recordings.native_reader import NativeRecording
 from recordings.native_writer import RecordingWriter
-from vrik.body import BodyModel
-from vrik.errors import DamagedRecordingError, NoUsableFramesError, RecordingError
+from vrik.errors import NoUsableFramesError, RecordingError
 from vrik.frames import DEFAULT_PLAYER, DEFAULT_SPACE, PoseSequence
 
 
@@ -63,10 +61,7 @@ def read_poses(path: str | Path) -> PoseSequence:
     check_version(path, walk)
     if not rows:
         raise NoUsableFramesError(f"{path} holds no solved frames; make some with: vrik solve")
-    try:
-        body = BodyModel(float(about["stature_m"]), np.array(json.loads(about["tpose"]), np.float64))
-    except (KeyError, ValueError, TypeError) as error:
-        raise DamagedRecordingError(f"{path}: the solved frames come without a readable body") from error
+    body = body_of(about, path)
     records = np.frombuffer(b"".join(rows), schema.POSE_DTYPE)
     return PoseSequence(
         records["host_time_ns"].astype(np.int64),

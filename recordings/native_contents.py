@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from recordings import schema
 from recordings.mcap_walk import Message, Walk, walk_batches
 from vrik import quat
 from vrik.arrays import Points
+from vrik.body import BodyModel
 from vrik.errors import DamagedRecordingError, RecordingError, UnknownFormatError, UnsupportedVersionError
 from vrik.frames import DEFAULT_PLAYER, DEFAULT_SPACE, DeviceClass, TrackedDevice
 from vrik.skeleton import BONES
@@ -81,8 +83,12 @@ def topic_of(channel_id: int, walk: Walk) -> str:
     return "" if channel is None else str(channel.topic)
 
 
-def scan(path: Path) -> tuple[Walk, Contents]:
+def scan(path: Path, on_progress: Callable[[int], None] | None = None) -> tuple[Walk, Contents]:
     """Read a whole file once.
+
+    Args:
+        path: The file.
+        on_progress: Told now and then how many bytes have been gone through.
 
     Raises:
         UnknownFormatError, UnsupportedVersionError, DamagedRecordingError, RecordingError: As for
@@ -92,13 +98,28 @@ def scan(path: Path) -> tuple[Walk, Contents]:
     try:
         for batch in walk_batches(path, walk):
             _learn(batch, walk, contents)
+            if on_progress is not None:
+                on_progress(walk.at)
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
     _learn_pending(contents)
     check_version(path, walk)
-    if contents.frames + contents.poses == 0 and (walk.truncated or walk.damaged_chunks):
-        raise DamagedRecordingError(f"{path} is a vrik recording, but truncated before its first whole frame")
+    if contents.frames + contents.poses == 0 and (walk.truncated or walk.damaged_chunks or walk.lost_bytes):
+        how = "truncated before its first" if walk.truncated else "damaged, without one"
+        raise DamagedRecordingError(f"{path} is a vrik recording, but {how} whole frame that can be read")
     return walk, contents
+
+
+def body_of(about: Mapping[str, str], path: Path) -> BodyModel:
+    """The body that solved frames belong to, from their channel's metadata.
+
+    Raises:
+        DamagedRecordingError: If it cannot be read.
+    """
+    try:
+        return BodyModel(float(about["stature_m"]), np.array(json.loads(about["tpose"]), np.float64))
+    except (KeyError, ValueError, TypeError) as error:
+        raise DamagedRecordingError(f"{path}: the solved frames come without a readable body") from error
 
 
 def check_version(path: Path, walk: Walk) -> None:
@@ -212,12 +233,10 @@ def counts_of(walk: Walk, contents: Contents) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def lost_frames(walk: Walk) -> int:
-    """How many tracker frames were in chunks that cannot be read."""
+def lost_frames(walk: Walk, topic: str = schema.TRACKERS) -> int:
+    """How many frames were in chunks that cannot be read, as the index of those chunks says."""
     return sum(
-        n
-        for i, n in walk.lost_messages.items()
-        if i in walk.channels and walk.channels[i].topic == schema.TRACKERS
+        n for i, n in walk.lost_messages.items() if i in walk.channels and walk.channels[i].topic == topic
     )
 
 

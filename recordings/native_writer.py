@@ -65,6 +65,7 @@ class RecordingWriter:
         self._known: dict[str, tuple[int, TrackedDevice]] = {}
         self._channels: dict[str, int] = {}
         self._schemas: dict[str, int] = {}
+        self._sequences: dict[str, int] = {}
         self._last_devices: tuple[TrackedDevice, ...] | None = None
         self._buffer = np.zeros(0, schema.TRACKER_DTYPE)
         self._frames = 0
@@ -158,6 +159,27 @@ class RecordingWriter:
         self._add(schema.SKELETON, pose.host_time_ns, row.tobytes())
         self._flush_when_due()
 
+    def copy(self, topic: str, time_ns: int, data: bytes) -> None:
+        """Add a message of another recording as it is; its device indices must be those of this one.
+
+        Args:
+            topic: Name of its channel, one of ``schema``'s.
+            time_ns: Its time. [ns]
+            data: Its bytes.
+
+        Raises:
+            ValueError: If it is a solved frame and the writer was made without ``body``.
+        """
+        if topic == schema.SKELETON and self._body is None:
+            raise ValueError("solved frames need RecordingWriter(..., body=...): their bone lengths")
+        self._add(topic, time_ns, data)
+        if topic == schema.TRACKERS:
+            self._frames += 1
+            self._time_ns = time_ns
+            if self._frames % REPEAT_DEVICES == 0:
+                self._write_devices()
+        self._flush_when_due()
+
     def event(self, name: str, /, *, host_time_ns: int | None = None, **data: Any) -> None:
         """Note that something happened, by default at the time of the last frame. ``data`` must fit JSON."""
         when_ns = self._time_ns if host_time_ns is None else host_time_ns
@@ -237,7 +259,8 @@ class RecordingWriter:
             raise RecordingError(f"{self.path} is closed; nothing can be added to it")
         stamp = max(time_ns, 0)  # MCAP knows no time before zero; the exact one is in the record
         try:
-            self._writer.add_message(self._channel(topic), stamp, data, stamp)
+            self._sequences[topic] = self._sequences.get(topic, 0) + 1
+            self._writer.add_message(self._channel(topic), stamp, data, stamp, self._sequences[topic])
         except OSError as error:
             raise self._failed(error) from error
 

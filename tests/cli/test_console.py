@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import time
 from enum import IntEnum
@@ -84,11 +85,17 @@ def test_slow_work_shows_a_bar_on_stderr(
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(console, "BAR_AFTER_S", 0.0)
 
-    with console.progress("reading", 10) as at:
-        at(5)
+    monkeypatch.setattr(console, "REDRAW_S", 0.0)
+
+    with console.progress("reading") as at:
+        for done in (1, 3, 5):
+            time.sleep(0.1)
+            at(done, 10)
+        time.sleep(0.7)  # the time left is renewed twice a second
 
     assert "reading" in terminal.getvalue()
     assert "5/10" in terminal.getvalue()
+    assert re.search(r"\d:\d\d:\d\d", terminal.getvalue()), "the time left"
     assert capsys.readouterr().out == ""
 
 

@@ -40,6 +40,11 @@ COMMANDS: dict[str, Command] = {
     "convert": Command(
         "vrik.cli.convert", "write a recording in another format", "convert session.bsor session.mcap"
     ),
+    "repair": Command(
+        "vrik.cli.repair",
+        "save what is whole in a damaged recording of vrik's own",
+        "repair cut.mcap whole.mcap",
+    ),
 }
 
 EXIT_CODES = {

@@ -11,16 +11,19 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress as Bar
 
 BAR_AFTER_S = 1.0
 """Work that takes less time than this shows no progress bar. [s]"""
+
+REDRAW_S = 0.1
+"""A progress bar moves this often. [s]"""
 
 
 def tolerate_any_console() -> None:
@@ -70,51 +73,56 @@ def stderr_console() -> Console:
     return Console(stderr=True, highlight=False, emoji=False, markup=False)
 
 
+class Progress(Protocol):
+    """What :func:`progress` yields."""
+
+    def __call__(self, done: int, total: int | None = None) -> None:
+        """Say how many steps are done, and of how many, once that is known."""
+
+
 @contextmanager
-def progress(title: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr for work that takes over a second; silent where stderr is no terminal.
+def progress(title: str, total: int | None = None) -> Iterator[Progress]:
+    """A bar on stderr once the work takes over a second; nothing where stderr is no terminal.
+
+    It moves from side to side until the number of steps is known, and then shows the time left.
 
     Args:
         title: What is being done.
         total: How many steps there are, when it is known.
 
     Yields:
-        ``at(done)``: call it with the number of steps done so far.
+        ``at(done, total)``: call it with the number of steps done so far.
     """
-    begun = time.monotonic()
-    bars: list[Progress] = []
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda done, total=None: None
+        return
+    bar = _bar(title, total)
+    task = bar.task_ids[0]
+    timer = threading.Timer(BAR_AFTER_S, bar.start)
+    timer.daemon = True
+    timer.start()
+    shown = 0.0
 
-    def at(done: int) -> None:
-        if bars:
-            bars[0].update(bars[0].task_ids[0], completed=done)
-        elif time.monotonic() - begun >= BAR_AFTER_S and sys.stderr is not None and sys.stderr.isatty():
-            bars.append(_bar(title, total))
-            bars[0].start()
-            bars[0].update(bars[0].task_ids[0], completed=done)
+    def at(done: int, total: int | None = None) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if done == total or now - shown >= REDRAW_S:  # called a hundred thousand times a second
+            shown = now
+            bar.update(task, completed=done, total=total or bar.tasks[0].total)
 
     try:
         yield at
     finally:
-        for bar in bars:
-            bar.stop()
+        timer.cancel()
+        timer.join()
+        bar.stop()
 
 
 @contextmanager
 def busy(title: str) -> Iterator[None]:
-    """A moving bar on stderr once the work takes over a second, for work that cannot say how far it is."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    """The same for work that cannot say how far it is."""
+    with progress(title):
         yield
-        return
-    bar = _bar(title, None)
-    timer = threading.Timer(BAR_AFTER_S, bar.start)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
-        bar.stop()
 
 
 def warm_up() -> None:
@@ -122,7 +130,7 @@ def warm_up() -> None:
     from vrik import jit
     from vrik.warm import warm_up as prepare
 
-    bars: list[Progress] = []
+    bars: list[Bar] = []
     told = False
     title = "compiling, only this once"
     if not jit.cache_is_writable():
@@ -146,15 +154,22 @@ def warm_up() -> None:
             bar.stop()
 
 
-def _bar(title: str, total: int | None) -> Progress:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+def _bar(title: str, total: int | None) -> Bar:
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.text import Text
 
-    steps = [] if total is None else [MofNCompleteColumn()]
+    class Steps(ProgressColumn):
+        """Done and all, once all is known."""
+
+        def render(self, task: Task) -> Text:
+            known = task.total is not None
+            return Text(f"{int(task.completed)}/{int(task.total or 0)}" if known else "")
+
     bar = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        *steps,
-        TimeElapsedColumn(),
+        Steps(),
+        TimeRemainingColumn(elapsed_when_finished=True),
         console=stderr_console(),
         transient=True,
     )
