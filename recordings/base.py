@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -58,6 +58,11 @@ class LoadedRecording:
     info: RecordingInfo
     frames: TrackerSequence
 
+    @property
+    def frame_count(self) -> int:
+        """How many frames there are."""
+        return len(self.frames)
+
     def blocks(self) -> Iterator[TrackerSequence]:
         """All frames as one block; none for an empty recording."""
         if len(self.frames):
@@ -91,6 +96,35 @@ class Importer(Protocol):
 
 ROW_ARRAYS = ("time_ns", "position", "rotation", "valid", "result", "linear_velocity", "angular_velocity")
 """The fields of a sequence that have a row for each frame."""
+
+
+PIECE_FRAMES = 1024
+"""Whoever works through a recording says at least this often how far that is."""
+
+
+def frame_count(recording: Recording) -> int | None:
+    """How many frames a recording has; None where that is known only after reading it."""
+    count = getattr(recording, "frame_count", None)
+    return count if isinstance(count, int) else None
+
+
+def pieces(
+    recording: Recording, at: Callable[[int, int | None], None] | None = None
+) -> Iterator[TrackerSequence]:
+    """The frames in blocks of at most ``PIECE_FRAMES``.
+
+    Args:
+        recording: Any.
+        at: Told how many frames have been gone through, and of how many, if that is known.
+    """
+    total, done = frame_count(recording), 0
+    for block in recording.blocks():
+        for begin in range(0, len(block), PIECE_FRAMES):
+            piece = block.part(slice(begin, begin + PIECE_FRAMES))
+            yield piece
+            done += len(piece)
+            if at is not None:
+                at(done, total)
 
 
 def read_all(recording: Recording) -> TrackerSequence:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from recordings.base import Recording, read_all
+from recordings.base import Recording, frame_count, pieces
 from recordings.exporters.trackers import (
     calibration_of,
     device_names,
@@ -20,6 +20,9 @@ from recordings.native import NativeRecording, RecordingWriter
 from vrik.errors import RecordingError, UsageError
 from vrik.files import write_whole
 from vrik.frames import DEFAULT_PLAYER, DEFAULT_SPACE, ROLE, TrackerSequence
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+"""Frames done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ def convert(
     target: str | Path,
     roles: Mapping[str, str] | None = None,
     columns: str | Path | None = None,
+    on_progress: Progress | None = None,
 ) -> ConvertReport:
     """Write a recording in the format that the target's suffix names.
 
@@ -69,6 +73,7 @@ def convert(
         target: A path that ends in ``.mcap``, ``.npz`` or ``.jsonl``.
         roles: Serial number to role, for formats that name devices by role and sources that do not say.
         columns: Mapping file that says what the columns of a table hold.
+        on_progress: Told now and then how many frames are done, and of how many, if that is known.
 
     Raises:
         UsageError: If the suffix is another, the mapping file does not work, or both paths are the same file.
@@ -89,7 +94,7 @@ def convert(
     name, write = WRITERS[target.suffix.lower()]
     done: list[tuple[int, list[str]]] = []
     try:
-        write_whole(target, lambda part: done.append(write(recording, part)))
+        write_whole(target, lambda part: done.append(write(recording, part, on_progress)))
     except OSError as error:
         raise RecordingError(f"cannot write {target}: {error.strerror or error}") from error
     frames, left_out = done[0]
@@ -109,15 +114,16 @@ class _Renamed:
             for device in recording.info.devices
         )
         self.info = replace(recording.info, devices=self._devices)
+        self.frame_count = frame_count(recording)
 
     def blocks(self) -> Iterator[TrackerSequence]:
         """The same frames with the devices renamed."""
         return (replace(block, devices=self._devices) for block in self._recording.blocks())
 
 
-def _write_native(recording: Recording, path: Path) -> tuple[int, list[str]]:
+def _write_native(recording: Recording, path: Path, at: Progress | None) -> tuple[int, list[str]]:
     info = recording.info
-    blocks = recording.blocks()
+    blocks = pieces(recording, at)
     first = next(blocks, None)
     ids = (DEFAULT_PLAYER, DEFAULT_SPACE) if first is None else (first.player_id, first.space_id)
     native = recording if isinstance(recording, NativeRecording) else None
@@ -142,15 +148,16 @@ def _write_native(recording: Recording, path: Path) -> tuple[int, list[str]]:
     return count, left_out
 
 
-def _write_npz(recording: Recording, path: Path) -> tuple[int, list[str]]:
-    frames = read_all(recording)
-    write_npz(path, frames, recording.info)
-    return len(frames), _not_in_trackers(recording, frames)
-
-
-def _write_jsonl(recording: Recording, path: Path) -> tuple[int, list[str]]:
+def _write_npz(recording: Recording, path: Path, at: Progress | None) -> tuple[int, list[str]]:
     first = next(iter(recording.blocks()), None)
-    count = write_jsonl(path, recording.blocks(), recording.info, 0.0 if first is None else first.rate_hz)
+    count = write_npz(path, pieces(recording, at), recording.info)
+    return count, _not_in_trackers(recording, first)
+
+
+def _write_jsonl(recording: Recording, path: Path, at: Progress | None) -> tuple[int, list[str]]:
+    first = next(iter(recording.blocks()), None)
+    rate_hz = 0.0 if first is None else first.rate_hz
+    count = write_jsonl(path, pieces(recording, at), recording.info, rate_hz)
     left_out = _not_in_trackers(recording, first)
     worn, _ = worn_devices(recording.info.devices)
     calibration = calibration_of(recording.info, worn)
@@ -188,7 +195,9 @@ def _not_in_trackers(recording: Recording, frames: TrackerSequence | None) -> li
     return left_out
 
 
-WRITERS: dict[str, tuple[str, Callable[[Recording, Path], tuple[int, list[str]]]]] = {
+Writer: TypeAlias = Callable[[Recording, Path, Progress | None], tuple[int, list[str]]]
+
+WRITERS: dict[str, tuple[str, Writer]] = {
     ".mcap": ("vrik/1", _write_native),
     ".npz": ("harness-npz", _write_npz),
     ".jsonl": ("harness-jsonl", _write_jsonl),

@@ -6,6 +6,7 @@ memory than a minute.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,20 +37,26 @@ class _Times:
     space_id: str = DEFAULT_SPACE
 
 
-def inspect(path: str | Path, columns: str | Path | None = None) -> InspectReport:
+def inspect(
+    path: str | Path,
+    columns: str | Path | None = None,
+    on_progress: Callable[[int, int | None], None] | None = None,
+) -> InspectReport:
     """Look over a recording of any kind; ``columns`` names a mapping file for a table.
 
     Raises:
         RecordingError: If it cannot be opened.
     """
-    return inspect_recording(open_recording(path, columns))
+    return inspect_recording(open_recording(path, columns), on_progress)
 
 
-def inspect_recording(recording: Recording) -> InspectReport:
-    """Look over an open recording."""
+def inspect_recording(
+    recording: Recording, on_progress: Callable[[int, int | None], None] | None = None
+) -> InspectReport:
+    """Look over an open recording; ``on_progress`` is told how many frames of how many were looked at."""
     info = recording.info
     times = _times(recording)
-    gaps, longest_gap_ns = 0, 0.0
+    gaps, longest_gap_ns, done = 0, 0.0, 0
     tracks = [DeviceTrack(device) for device in info.devices]
     head = _head_column(info.devices)
     last_ns: int | None = None
@@ -61,6 +68,9 @@ def inspect_recording(recording: Recording) -> InspectReport:
             gaps += len(long)
             longest_gap_ns = max(longest_gap_ns, float(long.max()))
         _add_block(tracks, block, head)
+        done += len(block)
+        if on_progress is not None:
+            on_progress(done, times.frames)
 
     devices: tuple[DeviceReport, ...] = tuple(track.report() for track in tracks)
     duration_s = (times.last_ns - times.first_ns) * 1e-9

@@ -79,8 +79,8 @@ class Walk:
         lost_messages: How many messages of each channel those chunks held, as far as their index says.
         damaged_bytes: How large those chunks are in the file.
         lost_bytes: Bytes that belong to no complete record, at the end or where the file is damaged.
-        stated_messages: How many messages of each channel a closed file says it holds; None when it does not say
-            so, or its summary does not match its checksum.
+        stated_messages: How many messages of each channel a closed file says it holds; None when it does not
+            say so, or its summary does not match its checksum.
         last_sequence: Greatest sequence number met on each channel; 0 where the writer does not number.
         attachments: Small attachments by name.
         at: Bytes of the file that have been gone through.
@@ -154,8 +154,8 @@ def walk_batches(path: Path, walk: Walk) -> Iterator[list[Message]]:
 def _records_of_file(stream: BinaryIO, size: int, walk: Walk) -> Iterator[tuple[int, bytes, bool]]:
     """(opcode, content, whole) of the data section; only a chunk is handed out when it is cut short.
 
-    Where no record can be, reading goes on at the next chunk that can be found; that may be inside of the record
-    before, whose length then was a lie that happened to fit into the file.
+    Where no record can be, reading goes on at the next chunk that can be found; that may be inside of the
+    record before, whose length then was a lie that happened to fit into the file.
     """
     at = before = stream.tell()
     while size - at >= _RECORD.size:

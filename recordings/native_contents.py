@@ -251,9 +251,8 @@ def notes_of(walk: Walk, contents: Contents) -> tuple[str, ...]:
     elif walk.lost_bytes:
         notes.append(f"damaged: {walk.lost_bytes} bytes cannot be read; {contents.frames} frames read")
     if walk.damaged_chunks:
-        notes.append(
-            f"damaged chunks that cannot be read: {walk.damaged_chunks}, with {lost_frames(walk)} frames in them"
-        )
+        lost = lost_frames(walk)
+        notes.append(f"damaged chunks that cannot be read: {walk.damaged_chunks}, with {lost} frames in them")
     if contents.unreadable:
         notes.append(f"{contents.unreadable} messages have an unexpected form and were left out")
     if contents.bad_rotations:

@@ -67,6 +67,11 @@ class NativeRecording:
         return tuple(self._contents.events)
 
     @property
+    def frame_count(self) -> int:
+        """How many frames can be read."""
+        return self._contents.frames
+
+    @property
     def pose_count(self) -> int:
         """How many solved frames the file holds; :func:`recordings.native.read_poses` reads them."""
         return self._contents.poses

@@ -35,8 +35,8 @@ class RepairReport:
         truncated: Whether it lacked its end record.
         frames: Tracker frames saved.
         frames_lost: Tracker frames known to be lost.
-        lost_by: What told so: "statistics" (the closed file states how many it holds), "sequence numbers" (gaps
-            in them), "index" (that of the damaged chunks), or "bytes" (only ``bytes_lost`` can be told).
+        lost_by: What told so: "statistics" (the closed file states how many it holds), "sequence numbers"
+            (gaps in them), "index" (of the damaged chunks), or "bytes" (only ``bytes_lost`` can be told).
         end_unknown: Whether more may be lost after the last frame, of which nothing is known.
         bytes_lost: Bytes in damaged chunks and outside of any complete record.
         chunks_damaged: Chunks that could not be used.
@@ -75,8 +75,8 @@ def repair(
 ) -> RepairReport:
     """Write every undamaged message of a ``vrik/1`` recording into a new one.
 
-    Frames are copied byte for byte, one chunk in memory at a time. A chunk whose checksum is wrong is not used:
-    nobody can tell which of its frames are right. The target appears once it is complete.
+    Frames are copied byte for byte, one chunk in memory at a time. A chunk whose checksum is wrong is not
+    used: nobody can tell which of its frames are right. The target appears once it is complete.
 
     Args:
         source: A recording of vrik's own format, damaged or not.
@@ -85,8 +85,8 @@ def repair(
 
     Raises:
         UsageError: If the target has another ending or is the source.
-        RecordingError: If the source is of another format, nothing in it can be saved, or the target cannot be
-            written.
+        RecordingError: If the source is of another format, nothing in it can be saved, or the target cannot
+            be written.
     """
     source, target = Path(source), Path(target)
     if target.suffix.lower() != ".mcap":
@@ -116,7 +116,6 @@ def repair(
     lost, lost_by = _lost(walk, contents.frames, schema.TRACKERS)
     poses_lost, _ = _lost(walk, copy.count[schema.SKELETON], schema.SKELETON)
     bytes_lost = walk.lost_bytes + walk.damaged_bytes
-    left_out = copy.left_out
     return RepairReport(
         source=str(source),
         target=str(target),
@@ -133,7 +132,7 @@ def repair(
         solved_frames_lost=poses_lost,
         tpose_frames=copy.count[schema.CALIBRATION],
         events=copy.count[schema.EVENTS],
-        messages_left_out=left_out,
+        messages_left_out=copy.left_out,
     )
 
 
@@ -220,7 +219,7 @@ def _with_columns(data: bytes, columns: Ints) -> bytes:
     records = np.frombuffer(data, schema.TRACKER_DTYPE).copy()
     column = columns[records["device"]]
     records["device"] = np.maximum(column, 0)
-    return records[column >= 0].tobytes()
+    return bytes(records[column >= 0].tobytes())
 
 
 def _with_names_of_their_own(devices: tuple[TrackedDevice, ...]) -> tuple[TrackedDevice, ...]:

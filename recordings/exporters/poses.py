@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
+from recordings.exporters.npz_stream import NpzStream
 from recordings.native_writer import RecordingWriter
 from vrik.arrays import Floats
 from vrik.body import BodyModel
@@ -16,31 +17,51 @@ from vrik.frames import PoseFrame, PoseSequence, TrackerFrame
 from vrik.skeleton import SMPL_FROM_VRM, SMPL_JOINTS
 
 
-def write_npz(poses: PoseSequence, path: Path) -> None:
-    """SMPL order: ``t`` (n,) [s], ``pos`` (n, 22, 3) [m], ``rot`` (n, 22, 4) canonical, ``tpose`` (22, 3)."""
-    with open(path, "wb") as file:  # an open file: numpy would append .npz to a name
-        np.savez_compressed(
-            file,
-            t=_seconds(poses),
-            pos=poses.position[:, SMPL_FROM_VRM],  # float32 would lose bone lengths far from the origin
-            rot=poses.rotation[:, SMPL_FROM_VRM].astype(np.float32),
-            tpose=poses.body.tpose[SMPL_FROM_VRM],
-        )
+def write_npz(poses: PoseSequence | Iterable[PoseSequence], path: Path) -> None:
+    """SMPL order: ``t`` (n,) [s], ``pos`` (n, 22, 3) [m], ``rot`` (n, 22, 4) canonical, ``tpose`` (22, 3).
+
+    Args:
+        poses: All frames, or pieces of one body in order: only one of them is in memory.
+        path: File to make.
+
+    Raises:
+        NoUsableFramesError: If there is no piece.
+    """
+    with NpzStream(path) as stream:
+        for piece in _pieces(poses):
+            stream.append("t", _seconds(piece))
+            stream.append("pos", piece.position[:, SMPL_FROM_VRM])  # float32 would lose bone lengths far out
+            stream.append("rot", piece.rotation[:, SMPL_FROM_VRM].astype(np.float32))
+            stream.add("tpose", piece.body.tpose[SMPL_FROM_VRM])
 
 
-def write_jsonl(poses: PoseSequence, path: Path) -> None:
-    """First line the T-pose, then one frame a line with each joint's ``pos`` and ``rot`` by SMPL name."""
-    tpose = poses.body.tpose[SMPL_FROM_VRM].round(7).tolist()
+def write_jsonl(poses: PoseSequence | Iterable[PoseSequence], path: Path) -> None:
+    """First line the T-pose, then one frame a line with each joint's ``pos`` and ``rot`` by SMPL name.
+
+    Args and errors as for :func:`write_npz`.
+    """
     with open(path, "w", encoding="utf-8", newline="\n") as file:
-        file.write(json.dumps({"tpose": dict(zip(SMPL_JOINTS, tpose, strict=True))}) + "\n")
-        for t, position, rotation in zip(_seconds(poses), poses.position, poses.rotation, strict=True):
-            places = position[SMPL_FROM_VRM].round(7).tolist()
-            turns = rotation[SMPL_FROM_VRM].round(7).tolist()
-            joints = {
-                name: {"pos": place, "rot": turn}
-                for name, place, turn in zip(SMPL_JOINTS, places, turns, strict=True)
-            }
-            file.write(json.dumps({"t": round(float(t), 6), "joints": joints}) + "\n")
+        for number, piece in enumerate(_pieces(poses)):
+            if number == 0:
+                tpose = piece.body.tpose[SMPL_FROM_VRM].round(7).tolist()
+                file.write(json.dumps({"tpose": dict(zip(SMPL_JOINTS, tpose, strict=True))}) + "\n")
+            for t, position, rotation in zip(_seconds(piece), piece.position, piece.rotation, strict=True):
+                places = position[SMPL_FROM_VRM].round(7).tolist()
+                turns = rotation[SMPL_FROM_VRM].round(7).tolist()
+                joints = {
+                    name: {"pos": place, "rot": turn}
+                    for name, place, turn in zip(SMPL_JOINTS, places, turns, strict=True)
+                }
+                file.write(json.dumps({"t": round(float(t), 6), "joints": joints}) + "\n")
+
+
+def _pieces(poses: PoseSequence | Iterable[PoseSequence]) -> Iterator[PoseSequence]:
+    count = 0
+    for piece in [poses] if isinstance(poses, PoseSequence) else poses:
+        count += 1
+        yield piece
+    if not count:
+        raise NoUsableFramesError("no usable frames: the recording is empty; record again")
 
 
 def write_mcap(pairs: Iterable[tuple[TrackerFrame, PoseFrame]], body: BodyModel, path: Path) -> int:

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from recordings.base import RecordingInfo
+from recordings.exporters.npz_stream import NpzStream
+from vrik.arrays import Ints
 from vrik.frames import DeviceClass, TrackedDevice, TrackerSequence
 from vrik.skeleton import SMPL_FROM_VRM
 
@@ -44,45 +46,48 @@ def device_names(devices: Sequence[TrackedDevice]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def tracker_arrays(frames: TrackerSequence, info: RecordingInfo) -> dict[str, Any]:
-    """The arrays of a trackers file.
+def write_npz(path: Path, blocks: TrackerSequence | Iterable[TrackerSequence], info: RecordingInfo) -> int:
+    """Write a trackers ``.npz`` block by block.
+
+    It holds ``t`` (n,) [s], ``names`` (k,), ``pos`` (n, k, 3) [m], ``rot`` (n, k, 4), ``valid`` (n, k),
+    ``meta``; and, where known, ``height_m`` [m], ``calib_pos``, ``calib_rot``, ``skeleton_tpose`` (22, 3) in
+    the order of SMPL.
 
     Args:
-        frames: All frames.
-        info: Stature, T-pose frames and true skeleton are taken from it when it has them.
+        path: File to make.
+        blocks: All frames, or blocks of them.
+        info: Devices, stature, T-pose frames and true skeleton are taken from it.
 
     Returns:
-        ``t`` (n,) [s], ``names`` (k,), ``pos`` (n, k, 3) [m], ``rot`` (n, k, 4), ``valid`` (n, k), ``meta``;
-        and, where known, ``height_m`` [m], ``calib_pos``, ``calib_rot``, ``skeleton_tpose`` (22, 3) in the
-        order of SMPL.
+        The number of frames.
     """
-    start_ns = int(frames.time_ns[0]) if len(frames) else 0
-    devices, columns = worn_devices(frames.devices)
-    valid = frames.valid[:, columns]
-    arrays: dict[str, Any] = {
-        "t": (frames.time_ns - start_ns) * 1e-9,
-        "names": np.array(device_names(devices), np.str_),
-        "pos": np.where(valid[..., None], frames.position[:, columns], np.nan),
-        "rot": np.where(valid[..., None], frames.rotation[:, columns], np.nan),
-        "valid": valid,
-    }
-    calibration = calibration_of(info, devices)
-    if info.stature_m is not None:
-        arrays["height_m"] = np.float64(info.stature_m)
-    if calibration is not None:
-        arrays["calib_pos"] = np.where(calibration.valid[..., None], calibration.position, np.nan)
-        arrays["calib_rot"] = np.where(calibration.valid[..., None], calibration.rotation, np.nan)
-    if info.skeleton_tpose is not None:
-        arrays["skeleton_tpose"] = info.skeleton_tpose[SMPL_FROM_VRM]
-    rate_hz = frames.rate_hz
-    arrays["meta"] = np.array(json.dumps(_meta(info, rate_hz, calibration is not None)))
-    return arrays
-
-
-def write_npz(path: Path, frames: TrackerSequence, info: RecordingInfo) -> None:
-    """Write a trackers ``.npz``; see :func:`tracker_arrays`."""
-    with path.open("wb") as stream:
-        np.savez_compressed(stream, **tracker_arrays(frames, info))
+    devices, columns = worn_devices(info.devices)
+    times = [np.zeros(0, np.int64)]
+    with NpzStream(path) as stream:
+        stream.append("pos", np.zeros((0, len(columns), 3)))
+        stream.append("rot", np.zeros((0, len(columns), 4)))
+        stream.append("valid", np.zeros((0, len(columns)), np.bool_))
+        for block in [blocks] if isinstance(blocks, TrackerSequence) else blocks:
+            times.append(block.time_ns.copy())
+            valid = block.valid[:, columns]
+            stream.append("pos", np.where(valid[..., None], block.position[:, columns], np.nan))
+            stream.append("rot", np.where(valid[..., None], block.rotation[:, columns], np.nan))
+            stream.append("valid", valid)
+        time_ns = np.concatenate(times)
+        stream.add("t", (time_ns - time_ns[:1]) * 1e-9)
+        stream.add("names", np.array(device_names(devices), np.str_))
+        calibration = calibration_of(info, devices)
+        if info.stature_m is not None:
+            stream.add("height_m", np.float64(info.stature_m))
+        if calibration is not None:
+            tracked = calibration.valid[..., None]
+            stream.add("calib_pos", np.where(tracked, calibration.position, np.nan))
+            stream.add("calib_rot", np.where(tracked, calibration.rotation, np.nan))
+        if info.skeleton_tpose is not None:
+            stream.add("skeleton_tpose", info.skeleton_tpose[SMPL_FROM_VRM])
+        meta = _meta(info, _rate_hz(time_ns), calibration is not None)
+        stream.add("meta", np.array(json.dumps(meta)))
+    return len(time_ns)
 
 
 def write_jsonl(path: Path, blocks: Iterable[TrackerSequence], info: RecordingInfo, rate_hz: float) -> int:
@@ -155,6 +160,13 @@ def _median_poses(names: Sequence[str], calibration: TrackerSequence) -> dict[st
             rotation = calibration.rotation[np.argmax(good), k]
             poses[name] = {"pos": position.tolist(), "rot": rotation.tolist()}
     return poses
+
+
+def _rate_hz(time_ns: Ints) -> float:
+    """Median frame rate, leaving out repeated times; 0 when it cannot be told. [Hz]"""
+    steps = np.diff(time_ns)
+    steps = steps[steps > 0]
+    return float(1e9 / np.median(steps)) if len(steps) else 0.0
 
 
 def _meta(info: RecordingInfo, rate_hz: float, has_calibration: bool) -> dict[str, Any]:

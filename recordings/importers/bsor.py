@@ -4,10 +4,10 @@ Little endian, packed. The frames are one numpy structured array, so a file is r
 Only the sections that hold motion are read (0 and 1). The player's name and id are personal: they are
 skipped, never shown. Layout: the format's public description.
 
-The file's time is song time, which stands still before the start and in pauses while the player moves on. Each
-frame that repeats the time before gets one usual step of its own, and all later ones come later by as much: times
-increase strictly, and a movement made in a pause keeps its speed. How many there were, and by how much the clock has
-then moved away from song time, is told.
+The file's time is song time, which stands still before the start and in pauses while the player moves on.
+Each frame that repeats the time before gets one usual step of its own, and all later ones come later by as
+much: times increase strictly, and a movement made in a pause keeps its speed. How many there were, and by how
+much the clock has then moved away from song time, is told.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def strictly_increasing(song_ns: Ints) -> tuple[Ints, int, int]:
         song_ns: (n,) non-decreasing. [ns]
 
     Returns:
-        (n,) times that increase strictly [ns]; how many frames repeated a time; the step each of them got, the
-        median of those that moved [ns].
+        (n,) times that increase strictly [ns]; how many frames repeated a time; the step each of them got,
+        the median of those that moved [ns].
     """
     steps = np.diff(song_ns)
     moving = steps[steps > 0]

@@ -33,10 +33,10 @@ def run(config: Config) -> int:
     """Convert, then say what was written and what was left out."""
     from recordings.convert import NAMED_BY_ROLE, convert
 
-    with console.busy(f"writing {config.target}"):
+    with console.progress(f"writing {config.target}") as at:
         named = config.target.suffix.lower() in NAMED_BY_ROLE
         roles = _roles(config.source, config.columns) if named else {}
-        report = convert(config.source, config.target, roles, config.columns)
+        report = convert(config.source, config.target, roles, config.columns, at)
     if config.json:
         console.print_json(report.to_json())
         return 0

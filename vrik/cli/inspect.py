@@ -44,8 +44,8 @@ def run(config: Config) -> int:
     """Look the file over and print what was found."""
     from recordings.inspect import inspect
 
-    with console.busy(f"reading {config.file}"):
-        report = inspect(config.file, config.columns)
+    with console.progress(f"reading {config.file}") as at:
+        report = inspect(config.file, config.columns, at)
     if config.json:
         console.print_json(report.to_json())
         return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,7 @@ from vrik.config import PipelineConfig
 from vrik.errors import RecordingError, UsageError
 
 if TYPE_CHECKING:
-    from vrik.frames import Calibration, PoseFrame, TrackerFrame
+    from vrik.frames import Calibration, PoseFrame, PoseSequence, TrackerFrame
     from vrik.pipeline import Pipeline
     from vrik.sources.recording import RecordingSource
 
@@ -130,8 +130,8 @@ def _solve(path: Path, target: Path, config: Config) -> dict[str, Any]:
     kind = config.format or target.suffix.lower().removeprefix(".")
     tally = _Tally(calibration)
     try:
-        with console.busy(f"solving {path}"):
-            write_whole(target, lambda part: _write(kind, source, pipeline, tally, part))
+        with console.progress(f"solving {path}") as at:
+            write_whole(target, lambda part: _write(kind, source, pipeline, tally, part, at))
     except OSError as error:
         raise RecordingError(f"cannot write {target}: {error.strerror or error}") from error
     return {
@@ -147,29 +147,37 @@ def _solve(path: Path, target: Path, config: Config) -> dict[str, Any]:
     }
 
 
-def _write(kind: str, source: RecordingSource, pipeline: Pipeline, tally: _Tally, part: Path) -> None:
+def _write(
+    kind: str,
+    source: RecordingSource,
+    pipeline: Pipeline,
+    tally: _Tally,
+    part: Path,
+    at: Callable[[int, int | None], None],
+) -> None:
+    """Solve piece by piece; no more than one piece is in memory."""
+    from recordings.base import pieces
     from recordings.exporters import poses as exporters
-    from vrik.errors import NoUsableFramesError
-    from vrik.frames import PoseSequence
     from vrik.pipeline import solve_all
 
-    if kind == "mcap":
-
-        def pairs() -> Iterator[tuple[TrackerFrame, PoseFrame]]:
-            for frame in source.frames():
+    def pairs() -> Iterator[tuple[TrackerFrame, PoseFrame]]:
+        for piece in pieces(source.recording, at):
+            for frame in piece:
                 pose = pipeline.step(frame)
                 tally.add(pose.reach_error_m[None])
                 yield frame, pose
 
+    def solved() -> Iterator[PoseSequence]:
+        for piece in pieces(source.recording, at):
+            poses = solve_all(pipeline, piece)
+            tally.add(poses.reach_error_m)
+            yield poses
+
+    if kind == "mcap":
         exporters.write_mcap(pairs(), pipeline.calibration.body, part)
     else:
-        blocks = [solve_all(pipeline, block) for block in source.recording.blocks()]
-        if not blocks:
-            raise NoUsableFramesError("no usable frames: the recording is empty")
-        for block in blocks:
-            tally.add(block.reach_error_m)
         write = exporters.write_npz if kind == "npz" else exporters.write_jsonl
-        write(PoseSequence.join(blocks), part)
+        write(solved(), part)
 
 
 class _Tally:
