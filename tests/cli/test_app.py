@@ -298,6 +298,27 @@ def test_a_reader_that_has_gone_ends_the_command_quietly() -> None:
     assert err == b""
 
 
+@pytest.mark.skipif(os.name == "nt", reason="uses a POSIX pipe")
+def test_a_reader_that_has_gone_is_no_failure_for_tables_either() -> None:
+    """rich, which draws them, would end the program with 1."""
+    body = """
+        from vrik.cli.console import stdout_console
+        for _ in range(10_000):
+            stdout_console().print("row")
+    """
+    process = subprocess.Popen(fake(body), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+
+    assert process.stderr is not None
+    err = process.stderr.read()
+    process.stderr.close()
+
+    assert process.wait(timeout=60) == 0
+    assert err == b""
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_behind_stdout_is_said() -> None:
     with open("/dev/full", "w") as full:

@@ -62,8 +62,14 @@ def stdout_console() -> Console:
     """For tables: colours and lines only where the console can show them, 120 letters wide in a pipe."""
     from rich.console import Console
 
+    class ResultConsole(Console):
+        """Leaves a reader that has gone (``| head``) to the exit codes; rich would end the program with 1."""
+
+        def on_broken_pipe(self) -> None:
+            raise  # rich calls this while it handles the BrokenPipeError
+
     width = None if sys.stdout is not None and sys.stdout.isatty() else 120
-    return Console(highlight=False, emoji=False, markup=False, width=width)
+    return ResultConsole(highlight=False, emoji=False, markup=False, width=width)
 
 
 def stderr_console() -> Console:
