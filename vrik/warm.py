@@ -88,6 +88,7 @@ class Warming:
             self._loader = threading.Thread(target=_load_here, daemon=True)
             self._loader.start()
         elif not self._loader.is_alive():
+            _end(self._process)
             self._process = None
             jit.run_plain(False)
 
@@ -96,8 +97,7 @@ class Warming:
 
     def __exit__(self, *failure: object) -> None:
         if self._process is not None:
-            self._process.terminate()
-            self._process.wait()
+            _end(self._process)
             self._process = None
         if self._loader is not None:
             self._loader.join()
@@ -128,8 +128,7 @@ def _compile_all() -> None:
         jit.compile_entries()
     finally:
         if helper is not None:
-            helper.terminate()
-            helper.wait()
+            _end(helper)
 
 
 def _other_process(part: str) -> subprocess.Popen[bytes]:
@@ -164,6 +163,14 @@ def _standing_frames() -> list[TrackerFrame]:
         )
         for i in range(3)
     ]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Stop it, if it still runs, and close its pipe."""
+    process.terminate()
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def _main(part: str) -> None:

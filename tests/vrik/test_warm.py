@@ -79,6 +79,8 @@ def test_the_first_start_moves_at_once_and_the_second_finds_everything(tmp_path:
 class Finished:
     """A process that has ended."""
 
+    stdin = None
+
     def __init__(self, returncode: int) -> None:
         self.returncode = returncode
 

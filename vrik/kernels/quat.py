@@ -126,12 +126,13 @@ def qslerp(a: Q4, b: Q4, t: float) -> Q4:
 def qarc(a: V3, b: V3) -> Q4:
     """The smallest turn that takes unit vector ``a`` onto unit vector ``b``.
 
-    Opposite vectors: a half turn about some axis at a right angle to ``a``.
+    Nearly opposite vectors: a half turn about some axis at a right angle to ``a``, and the rest from there.
     """
     w = 1.0 + dot(a, b)
-    if w < 1e-9:
+    if w < 1e-6:
         n = any_normal(a)
-        return (0.0, n[0], n[1], n[2])
+        c = cross(b, a)
+        return qunit(qmul((1.0 - dot(a, b), c[0], c[1], c[2]), (0.0, n[0], n[1], n[2])))
     c = cross(a, b)
     return qunit((w, c[0], c[1], c[2]))
 
