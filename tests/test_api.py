@@ -111,3 +111,14 @@ def test_a_folder_of_files_with_such_a_name_does_no_harm(tmp_path: Path) -> None
 
     assert done.returncode == 0, done.stderr
     assert str(tmp_path) not in done.stdout
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/library.md"])
+def test_the_examples_need_no_import_but_vrik(page: str) -> None:
+    """An example that reaches into a package shows that something public has no public name."""
+    imports = re.findall(
+        r"^\s*(?:from|import) +(\S+)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE
+    )
+
+    foreign = {m for m in imports if m.split(".")[0] in ("vrik", "calibration", "recordings", "solvers")}
+    assert foreign == {"vrik"}

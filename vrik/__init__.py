@@ -14,11 +14,26 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from calibration import calibrate as calibrate
+    from recordings import Recording as Recording
     from recordings import RecordingInfo as RecordingInfo
     from recordings import RecordingWriter as RecordingWriter
+    from recordings import ReplayClock as ReplayClock
     from recordings import open_recording as open_recording
     from recordings import read_all as read_all
+    from recordings import read_poses as read_poses
     from recordings import sample as sample
+    from recordings.exporters.poses import write_npz as write_npz
+    from solvers import CcdConfig as CcdConfig
+    from solvers import ChainSolution as ChainSolution
+    from solvers import DlsConfig as DlsConfig
+    from solvers import FabrikConfig as FabrikConfig
+    from solvers import solve_ccd as solve_ccd
+    from solvers import solve_dls as solve_dls
+    from solvers import solve_fabrik as solve_fabrik
+    from solvers import solve_two_bone as solve_two_bone
+    from solvers.guess import Guess as Guess
+    from solvers.prior import Prior as Prior
+    from solvers.prior import RulesPrior as RulesPrior
     from vrik.body import BodyModel as BodyModel
     from vrik.config import ConditionConfig as ConditionConfig
     from vrik.config import PipelineConfig as PipelineConfig
@@ -45,13 +60,17 @@ if TYPE_CHECKING:
     from vrik.frames import TrackerFrame as TrackerFrame
     from vrik.frames import TrackerSequence as TrackerSequence
     from vrik.frames import TrackingResult as TrackingResult
+    from vrik.loop import Loop as Loop
     from vrik.pipeline import Pipeline as Pipeline
+    from vrik.pipeline import solve_all as solve_all
     from vrik.pose import Pose as Pose
     from vrik.sinks import Sink as Sink
     from vrik.sinks import SinkStats as SinkStats
     from vrik.sinks import open_sink as open_sink
     from vrik.skeleton import BONES as BONES
     from vrik.skeleton import Skeleton as Skeleton
+    from vrik.sources import PoseSource as PoseSource
+    from vrik.sources.recording import RecordingSource as RecordingSource
     from vrik.warm import warm_up as warm_up
 
     __version__: str
@@ -85,11 +104,36 @@ _HOME = {
         "UsageError",
         "VrikError",
     ),
-    "vrik.pipeline": ("Pipeline",),
+    "vrik.pipeline": ("Pipeline", "solve_all"),
+    "vrik.loop": ("Loop",),
+    "vrik.sources": ("PoseSource",),
+    "vrik.sources.recording": ("RecordingSource",),
     "vrik.warm": ("warm_up",),
     "vrik.sinks": ("Sink", "SinkStats", "open_sink"),
     "calibration": ("calibrate",),
-    "recordings": ("RecordingInfo", "RecordingWriter", "open_recording", "read_all", "sample"),
+    "recordings": (
+        "Recording",
+        "RecordingInfo",
+        "RecordingWriter",
+        "ReplayClock",
+        "open_recording",
+        "read_all",
+        "read_poses",
+        "sample",
+    ),
+    "recordings.exporters.poses": ("write_npz",),
+    "solvers": (
+        "CcdConfig",
+        "ChainSolution",
+        "DlsConfig",
+        "FabrikConfig",
+        "solve_ccd",
+        "solve_dls",
+        "solve_fabrik",
+        "solve_two_bone",
+    ),
+    "solvers.guess": ("Guess",),
+    "solvers.prior": ("Prior", "RulesPrior"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -113,24 +157,44 @@ __all__ = [  # noqa: RUF022  # grouped as in docs/api.md
     "TrackerSequence",
     "TrackingResult",
     # the work
+    "Loop",
     "Pipeline",
     "calibrate",
+    "solve_all",
     "warm_up",
+    # parts to call alone or to replace
+    "ChainSolution",
+    "Guess",
+    "Prior",
+    "RulesPrior",
+    "solve_ccd",
+    "solve_dls",
+    "solve_fabrik",
+    "solve_two_bone",
     # settings
+    "CcdConfig",
     "ConditionConfig",
+    "DlsConfig",
+    "FabrikConfig",
     "PipelineConfig",
     "SolveConfig",
     "SpaceConfig",
     "SteppingConfig",
     # recordings and streams
+    "PoseSource",
+    "Recording",
     "RecordingInfo",
+    "RecordingSource",
     "RecordingWriter",
+    "ReplayClock",
     "Sink",
     "SinkStats",
     "open_recording",
     "open_sink",
     "read_all",
+    "read_poses",
     "sample",
+    "write_npz",
     # errors
     "CalibrationError",
     "DamagedRecordingError",
