@@ -4,8 +4,8 @@
     python tools/bench.py --only start vmc    some of them
     python tools/bench.py --json              one JSON document
 
-Parts: ``start`` (help, first compilation, first datagram), ``pipeline`` (one step, reading), ``vmc``
-(encoding a frame against python-osc). Medians and percentiles; ratios are taken within one run, for
+Parts: ``start`` (help, first compilation, first datagram), ``pipeline`` (one step, reading), ``recordings``
+(reading each kind of file), ``vmc`` (encoding a frame against python-osc). Medians and percentiles; ratios are taken within one run, for
 shared machines are noisy.
 """
 
@@ -23,11 +23,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools import bench_pipeline, bench_start, bench_vmc
+from tools import bench_pipeline, bench_recordings, bench_start, bench_vmc
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "start": lambda: asdict(bench_start.measure(rounds=15)),
     "pipeline": bench_pipeline.measure,
+    "recordings": bench_recordings.measure,
     "vmc": lambda: bench_vmc.measure(rounds=300),
 }
 

@@ -5,8 +5,8 @@
     python tools/soak_recordings.py --only inspect repair
 
 Makes a native recording of three devices at 90 Hz from the bundled session, runs each command on it in a
-process of its own, and prints the largest resident memory of that process and how long it took. ``baseline`` is
-a process that only imports numpy, numba and the solver. Exit code 1 if one takes more than ``LIMIT_MB``.
+process of its own, and prints the largest resident memory of that process and how long it took; ``baseline``
+is a process that only imports numpy, numba and the solver. Exit code 1 if one takes more than ``LIMIT_MB``.
 """
 
 from __future__ import annotations

@@ -44,9 +44,13 @@ def test_rows_and_whole_arrays_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_rows_of_another_shape_or_an_error_write_nothing(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="rows of a"), NpzStream(tmp_path / "out") as stream:
-        stream.append("a", np.zeros((2, 3)))
-        stream.append("a", np.zeros((2, 4)))
+    def write() -> None:
+        with NpzStream(tmp_path / "out") as stream:
+            stream.append("a", np.zeros((2, 3)))
+            stream.append("a", np.zeros((2, 4)))
+
+    with pytest.raises(ValueError, match="rows of a"):
+        write()
 
     assert list(tmp_path.iterdir()) == []
 
@@ -75,7 +79,7 @@ def test_solved_bodies_are_written_in_the_memory_of_one_piece(tmp_path: Path) ->
 @pytest.mark.parametrize("suffix", [".npz", ".jsonl", ".mcap"])
 def test_converting_takes_the_memory_of_some_blocks(tmp_path: Path, suffix: str) -> None:
     take = read_all(open_recording(sample("session_3points")))
-    peaks, counts = [], (9_000, 27_000)
+    peaks, counts = [], (4_200, 8_400)
     for count in counts:
         with RecordingWriter(tmp_path / "a.mcap", take.devices) as writer:
             for i in range(count):
