@@ -4,9 +4,10 @@
     python tools/bench.py --only start vmc    some of them
     python tools/bench.py --json              one JSON document
 
-Parts: ``start`` (help, first compilation, first datagram), ``pipeline`` (one step, reading), ``recordings``
-(reading each kind of file), ``vmc`` (encoding a frame against python-osc). Medians and percentiles; ratios are taken within one run, for
-shared machines are noisy.
+Parts: ``start`` (help, first compilation, first datagram), ``pipeline`` (one step, reading),
+``recordings`` (reading each kind of file), ``vmc`` (encoding a frame against python-osc).
+
+Medians and percentiles; ratios are taken within one run, for shared machines are noisy.
 """
 
 from __future__ import annotations

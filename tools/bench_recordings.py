@@ -2,8 +2,8 @@
 
     python tools/bench_recordings.py
 
-The files are made here: long ones of BSOR, Vive CSV, another CSV with a mapping file, and vrik's own format. Each
-figure is the best of ``ROUNDS`` and takes in opening the file.
+The files are made here: long ones of BSOR, Vive CSV, another CSV with a mapping file, vrik's own format and
+the accuracy harness's two. Each figure is the best of ``ROUNDS`` and takes in opening the file.
 """
 
 from __future__ import annotations
