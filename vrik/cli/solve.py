@@ -143,7 +143,7 @@ def _solve(path: Path, target: Path, config: Config) -> dict[str, Any]:
         "measured": calibration.measured,
         "assumed": calibration.assumed,
         "reach_error_mm": tally.errors(),
-        "notes": (*source.recording.info.notes, *calibration.notes),
+        "notes": (*source.recording.info.notes, *calibration.notes, *tally.doubts()),
     }
 
 
@@ -180,6 +180,10 @@ def _write(
         write(solved(), part)
 
 
+DOUBTFUL_MM = 100.0
+"""A bone this far from its device on average is no matter of noise or of bone lengths."""
+
+
 class _Tally:
     """How far the bones stayed from their devices."""
 
@@ -211,3 +215,12 @@ class _Tally:
             for role, count in self._count.items()
             if count
         }
+
+    def doubts(self) -> list[str]:
+        """A sentence for each device that the body could not follow."""
+        return [
+            f"the {role.replace('_', ' ')} device is {error['mean'] / 10.0:.0f} cm on average from where the body "
+            "can be: it may have lost tracking, or be worn elsewhere"
+            for role, error in self.errors().items()
+            if error["mean"] > DOUBTFUL_MM
+        ]
