@@ -184,6 +184,8 @@ def on_compile(started: Callable[[str], None]) -> Iterator[None]:
     from numba.core import event
 
     class Listener(event.Listener):  # type: ignore[misc]  # numba has no types
+        """Passes on the beginning of each compilation."""
+
         def on_start(self, happening: Any) -> None:
             started(str(happening.data["dispatcher"].py_func.__name__))
 

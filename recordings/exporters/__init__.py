@@ -1,0 +1,1 @@
+"""Writes what vrik has: tracker poses and solved bodies, in formats other programs read."""

@@ -80,8 +80,11 @@ def find_importer(path: str | Path) -> Importer:
                 f"{path.name} is a table whose columns vrik does not know; write a mapping file "
                 f"{path.name}.toml beside it that says what they hold: docs/generic-csv.md has an example"
             )
-        kinds = "; ".join(f"{i.summary} ({', '.join(i.suffixes)})" for i in known)
-        raise UnknownFormatError(f"{path} is no kind of recording that vrik knows. It reads: {kinds}")
+        endings = ", ".join(sorted({suffix for importer in known for suffix in importer.suffixes}))
+        raise UnknownFormatError(
+            f"{path} is no kind of recording that vrik knows; it reads {len(known)} kinds with the endings "
+            f"{endings}: docs/recordings.md says which"
+        )
     by_suffix = [importer for importer in fitting if path.suffix.lower() in importer.suffixes]
     return (by_suffix or fitting)[0]
 

@@ -30,6 +30,7 @@ def store4(rows: Quats, i: int, q: Q4) -> None:
 
 @kernel
 def qmul(a: Q4, b: Q4) -> Q4:
+    """Hamilton product: turns by ``b`` first, then by ``a``."""
     return (
         a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
         a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
@@ -40,11 +41,13 @@ def qmul(a: Q4, b: Q4) -> Q4:
 
 @kernel
 def qconj(q: Q4) -> Q4:
+    """The inverse of a unit quaternion."""
     return (q[0], -q[1], -q[2], -q[3])
 
 
 @kernel
 def qdot(a: Q4, b: Q4) -> float:
+    """Inner product: 1 or -1 for the same rotation."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
 
 

@@ -25,16 +25,19 @@ def store3(rows: Points, i: int, v: V3) -> None:
 
 @kernel
 def add(a: V3, b: V3) -> V3:
+    """Sum."""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
 
 
 @kernel
 def sub(a: V3, b: V3) -> V3:
+    """Difference: from ``b`` to ``a``."""
     return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
 
 
 @kernel
 def scale(a: V3, s: float) -> V3:
+    """Times a number."""
     return (a[0] * s, a[1] * s, a[2] * s)
 
 
@@ -46,21 +49,25 @@ def mix(a: V3, b: V3, t: float) -> V3:
 
 @kernel
 def dot(a: V3, b: V3) -> float:
+    """Inner product."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel
 def cross(a: V3, b: V3) -> V3:
+    """Vector product, right-handed."""
     return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
 @kernel
 def length(a: V3) -> float:
+    """Euclidean length."""
     return math.sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2])
 
 
 @kernel
 def distance(a: V3, b: V3) -> float:
+    """How far apart two points are."""
     return length(sub(a, b))
 
 
