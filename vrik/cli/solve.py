@@ -219,8 +219,8 @@ class _Tally:
     def doubts(self) -> list[str]:
         """A sentence for each device that the body could not follow."""
         return [
-            f"the {role.replace('_', ' ')} device is {error['mean'] / 10.0:.0f} cm on average from where the body "
-            "can be: it may have lost tracking, or be worn elsewhere"
+            f"the {role.replace('_', ' ')} device is {error['mean'] / 10.0:.0f} cm on average from where "
+            "the body can be: it may have lost tracking, or be worn elsewhere"
             for role, error in self.errors().items()
             if error["mean"] > DOUBTFUL_MM
         ]
