@@ -94,7 +94,7 @@ def first_datagram_s(cache_folder: str) -> float:
         target = f"vmc://127.0.0.1:{receiver.getsockname()[1]}"
         begun = time.perf_counter()
         process = subprocess.Popen(
-            [*VRIK, "replay", str(session), "--to", target],
+            [*VRIK, "replay", str(session), "--no-page", "--to", target],
             env={**os.environ, "VRIK_CACHE_DIR": cache_folder},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
