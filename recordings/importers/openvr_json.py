@@ -5,7 +5,7 @@ rows alone were permuted; C is undone from the left. The rest is known from the 
 CorniiDog/OpenVR_Simple_Tracking:
 
 - Lengths are divided by 0.28, the metres of a stud in a building game. Files that are plainly in metres are
-  read as such; nothing in a file names the unit.
+  read as such; nothing in a file names the unit, so a note says which was taken.
 - ``dt_ms`` is how long the frame took after its poses were read, so a frame's time is the sum before it.
 - The colour says what a device is: red and blue are controllers, green is a tracker, black the headset.
 - A device that is switched off has position and angles zero.
@@ -144,6 +144,9 @@ def _unit(head: Floats, notes: list[str]) -> float:
     low, high = HEAD_RANGE_M
     standing = float(np.percentile(seen, 95.0)) if len(seen) else 0.0
     if low <= standing <= high:
+        notes.append(
+            f"the unit is taken to be the metre: the head, {standing:.2f} in the file, is a person's height"
+        )
         return 1.0
     told = f": the head, {standing:.2f} in the file, is {standing * STUD_M:.2f} m high" if len(seen) else ""
     notes.append(f"the unit is taken to be the one of the program that writes such files, {STUD_M} m{told}")

@@ -160,13 +160,14 @@ def test_a_tracker_strapped_on_anyhow_comes_out_as_a_headset(tmp_path: Path, see
     assert np.degrees(quat.angle(turned[:, 0], turned[:, 1])).max() < 1e-6
 
 
-def test_a_file_in_metres_is_read_as_it_is(tmp_path: Path) -> None:
+def test_a_file_in_metres_is_read_as_it_is_and_it_is_told(tmp_path: Path) -> None:
     frames = [[20, [device("Head", [0.1, 1.6, 0.2], Rotation.identity(), "k", unit=1.0)]]] * 3
 
     recording = open_json(write(tmp_path / "a.json", frames))
 
     np.testing.assert_allclose(recording.frames.position[0, 0], [0.1, 1.6, 0.2])
-    assert recording.info.notes == ()
+    assert len(recording.info.notes) == 1
+    assert "unit is taken to be the metre: the head, 1.60 in the file" in recording.info.notes[0]
 
 
 def test_a_device_that_is_off_or_missing_is_not_valid_and_counted(tmp_path: Path) -> None:
