@@ -133,6 +133,8 @@ def check_version(path: Path, walk: Walk) -> None:
     stated = walk.metadata.get(schema.METADATA_NAME, {}).get("format", walk.profile)
     if stated == schema.PROFILE:
         return
+    if not stated and walk.lost_bytes and schema.TRACKERS in walk.topics():
+        return  # what states the format is among the damaged bytes
     if stated.startswith("vrik/"):
         raise UnsupportedVersionError(
             f"{path} has format {stated}, this vrik reads {schema.PROFILE}; update with: pip install -U vrik"

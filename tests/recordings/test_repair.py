@@ -337,6 +337,27 @@ def test_devices_that_are_described_nowhere_any_more_keep_their_poses(
     np.testing.assert_array_equal(read_all(saved).position, frames.position)
 
 
+@pytest.mark.parametrize("hurt", ["zeros", "huge length"])
+def test_a_file_whose_header_is_damaged_is_saved_whole(
+    tmp_path: Path, whole: bytes, frames: TrackerSequence, hurt: str
+) -> None:
+    """The format is stated in the header and after it; the channels tell as well whose file it is."""
+    first = nth_chunk(whole, 0)[0]
+    content = bytearray(whole)
+    if hurt == "zeros":
+        content[8 : min(308, first)] = bytes(min(308, first) - 8)
+    else:
+        content[9:17] = b"\xff" * 8
+    path = damaged(tmp_path / "a.mcap", content)
+
+    report = repair(path, tmp_path / "b.mcap")
+
+    assert report.frames == N
+    assert report.frames_lost == 0
+    assert report.bytes_lost > 0
+    assert_same(read_all(open_recording(tmp_path / "b.mcap")), frames)
+
+
 def test_indices_with_a_hole_are_put_in_order(tmp_path: Path, frames: TrackerSequence) -> None:
     """Device 0 is described nowhere and in no frame; 1 and 5 are."""
     path = tmp_path / "a.mcap"
