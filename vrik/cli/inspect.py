@@ -72,8 +72,9 @@ def summary(report: InspectReport) -> list[str]:
         f"  length      {report.frames} frames, {report.duration_s:.1f} s, {_rate(report.rate_hz)}",
         f"  gaps        {_gaps(report)}",
         f"  player      {report.player_id}, space {report.space_id}",
-        f"  head        {_metres(report.head_height_m)} high when standing",
     ]
+    if math.isfinite(report.head_height_m):
+        lines.append(f"  head        {report.head_height_m:.2f} m high when standing")
     if report.stature_m is not None:
         lines.append(f"  stature     {report.stature_m:.2f} m, as the file states")
     if report.calibration_frames:
