@@ -102,6 +102,8 @@ def test_no_device_of_a_real_session_turns_more_than_it_can_in_a_frame(shared: P
         ("sitting_standing_2", 1.29, "generic8", 0.73),
         ("arm_raise_3", 1.62, "generic9", 0.98),
         ("crouch_walking_1", 1.12, "generic7", 0.72),
+        ("beat_saber_1", 1.58, "generic7", 0.96),
+        ("jumping_jacks_1", 1.63, "generic7", 0.98),
     ],
 )
 def test_heads_and_hips_of_the_real_sessions_are_where_they_were(
