@@ -94,7 +94,8 @@ class OpenVrJsonImporter:
         with np.errstate(invalid="ignore"):  # an infinite angle has no sine, and is no rotation
             turned = quat.from_euler("zyx", np.radians(angles[..., ::-1]))
         rotation: Quats = quat.multiply(quat.from_matrix(C.T), turned)
-        position: Points = place @ C
+        with np.errstate(invalid="ignore"):  # infinity times zero; the sample is not valid then
+            position: Points = place @ C
         heads = [i for i, device in enumerate(devices) if device.role == "head"]
         position *= _unit(position[:, heads[:1], 1], notes)
         valid = is_measured(position, rotation)

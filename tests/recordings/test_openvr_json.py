@@ -180,6 +180,16 @@ def test_a_device_that_is_off_or_missing_is_not_valid_and_counted(tmp_path: Path
     assert recording.info.counts == {"placeholder samples": 2, "samples not tracked": 1}
 
 
+def test_a_place_that_is_infinite_is_not_valid_and_raises_no_warning(tmp_path: Path) -> None:
+    head = device("Head", [0.0, 1.6, 0.0], Rotation.identity(), "k")
+    lost = {**head, "position": [float("inf"), 0.0, 1.6]}
+
+    recording = open_json(write(tmp_path / "a.json", [[20, [head]], [20, [lost]], [20, [head]]]))
+
+    assert recording.frames.valid[:, 0].tolist() == [True, False, True]
+    assert recording.info.counts == {"placeholder samples": 1}
+
+
 @pytest.mark.parametrize("step", [-5, None, "fast", float("nan"), 1e300])
 def test_a_step_that_is_none_counts_as_zero(tmp_path: Path, step: Any) -> None:
     head = device("Head", [0.0, 1.6, 0.0], Rotation.identity(), "k")
