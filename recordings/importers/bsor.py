@@ -37,6 +37,9 @@ VERSION = 1
 LONGEST_NAME = 100
 """Bytes a string may have and still be believed to be one."""
 
+LONGEST_STEP_NS = 1_000_000_000
+"""A longer usual step is no frame's; damaged times can state years. [ns]"""
+
 NO_STEP_NS = 11_111_111
 """The step between frames when song time never moves: that of a headset with 90 Hz. [ns]"""
 
@@ -154,11 +157,13 @@ def strictly_increasing(song_ns: Ints) -> tuple[Ints, int, int]:
 
     Returns:
         (n,) times that increase strictly [ns]; how many frames repeated a time; the step each of them got,
-        the median of those that moved [ns].
+        the median of those that moved, if frames can be that far apart [ns].
     """
     steps = np.diff(song_ns)
     moving = steps[steps > 0]
     step_ns = max(1, int(np.median(moving))) if len(moving) else NO_STEP_NS
+    if step_ns > LONGEST_STEP_NS:
+        step_ns = NO_STEP_NS
     repeats = np.cumsum(np.concatenate([[0], steps == 0])[: len(song_ns)])
     return song_ns + repeats * step_ns, int(repeats[-1]) if len(repeats) else 0, step_ns
 

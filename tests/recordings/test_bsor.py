@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recordings.base import LoadedRecording
-from recordings.importers.bsor import FRAME, MAGIC, BsorImporter
+from recordings.importers.bsor import FRAME, MAGIC, BsorImporter, strictly_increasing
 from vrik import quat
 from vrik.errors import DamagedRecordingError, RecordingError, UnsupportedVersionError
 from vrik.frames import DeviceClass
@@ -284,3 +284,13 @@ def test_only_its_magic_is_recognised(tmp_path: Path) -> None:
     assert importer.recognises(replay()[:100], tmp_path / "a.dat")
     assert not importer.recognises(b"", tmp_path / "a.bsor")
     assert not importer.recognises(b"HIERARCHY", tmp_path / "a.bsor")
+
+
+def test_years_between_damaged_times_do_not_overflow_the_clock() -> None:
+    song_ns = np.array([0, *[9 * 10**18] * 600], np.int64)
+
+    time_ns, repeated, step_ns = strictly_increasing(song_ns)
+
+    assert (time_ns[1:] > time_ns[:-1]).all()
+    assert repeated == 599
+    assert step_ns < 1_000_000_000
