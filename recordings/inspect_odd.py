@@ -94,4 +94,9 @@ def _about_device(device: DeviceReport, duration_s: float) -> Iterator[str]:
     if worn and device.valid_share < 1.0 - LOST_SHARE:
         yield f"{device.label} is tracked in only {100.0 * device.valid_share:.0f} % of the frames"
     if device.jumps:
-        yield f"{device.label} jumps away for a single frame {device.jumps} times"
+        yield f"{device.label} jumps away for single frames (times: {device.jumps})"
+    if worn and device.leaps:
+        yield (
+            f"{device.label} leaps within one frame, by up to {device.leap_longest_m:.2f} m and from calm to "
+            f"calm: a tracking glitch (times: {device.leaps})"
+        )

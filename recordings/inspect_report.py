@@ -21,6 +21,8 @@ class DeviceReport:
         longest_loss_s: Longest of these, from the last good frame to the next. [s]
         placeholders: Samples that are not poses: position exactly zero or a quaternion that is no rotation.
         jumps: Single frames far from both neighbours, over 20 m/s there and back.
+        leaps: Steps over 8 m/s and 10 cm between two a quarter as fast: no limb starts and stops like that.
+        leap_longest_m: Longest of these. [m]
         height_min_m: Lowest height. [m]
         height_median_m: Median height. [m]
         height_max_m: Greatest height. [m]
@@ -39,6 +41,8 @@ class DeviceReport:
     longest_loss_s: float
     placeholders: int
     jumps: int
+    leaps: int
+    leap_longest_m: float
     height_min_m: float
     height_median_m: float
     height_max_m: float

@@ -12,6 +12,9 @@ from vrik.arrays import Bools, Floats, Ints, Points, Quats
 from vrik.frames import TrackedDevice
 
 JUMP_SPEED_M_S = 20.0
+LEAP_SPEED_M_S, LEAP_M = 8.0, 0.1
+CALM_SHARE = 0.25
+"""A leap is a longer and faster step than these, between two steps of at most this share of its speed."""
 PATH_STEP_NS = 100_000_000
 """The travelled path is measured from point to point this far apart. [ns]"""
 
@@ -57,6 +60,8 @@ class DeviceTrack:
         self._valid = 0
         self._placeholders = 0
         self._jumps = 0
+        self._leaps = 0
+        self._leap_longest_m = 0.0
         self._losses = 0
         self._longest_ns = 0
         self._lost_since_ns: int | None = None
@@ -71,6 +76,7 @@ class DeviceTrack:
         self._tail_ns: Ints = np.zeros(0, np.int64)
         self._tail_position: Points = np.zeros((0, 3))
         self._tail_valid: Bools = np.zeros(0, np.bool_)
+        self._again = 0
 
     def add(
         self, time_ns: Ints, position: Points, rotation: Quats, valid: Bools, head: Points | None
@@ -122,15 +128,31 @@ class DeviceTrack:
         time_ns = np.concatenate([self._tail_ns, time_ns])
         position = np.concatenate([self._tail_position, position])
         valid = np.concatenate([self._tail_valid, valid])
-        self._tail_ns, self._tail_position, self._tail_valid = time_ns[-2:], position[-2:], valid[-2:]
-        if len(time_ns) < 3:
-            return
+        self._tail_ns, self._tail_position, self._tail_valid = time_ns[-3:], position[-3:], valid[-3:]
         step_s = np.maximum(np.diff(time_ns) * 1e-9, MIN_STEP_S)
+        self._add_leaps(position, valid, step_s)
+        # The first of three kept frames was seen with its neighbours before.
+        position, valid, step_s = position[self._again :], valid[self._again :], step_s[self._again :]
+        self._again = 1 if len(self._tail_ns) == 3 else 0
+        if len(position) < 3:
+            return
         fast = np.linalg.norm(np.diff(position, axis=0), axis=-1) > JUMP_SPEED_M_S * step_s
         there_s = step_s[1:] + step_s[:-1]
         back = np.linalg.norm(position[2:] - position[:-2], axis=-1) < JUMP_SPEED_M_S * there_s
         tracked = valid[2:] & valid[1:-1] & valid[:-2]
         self._jumps += int(np.sum(tracked & fast[1:] & fast[:-1] & back))
+
+    def _add_leaps(self, position: Points, valid: Bools, step_s: Floats) -> None:
+        """Count the middle ones of three steps, the outer two calm."""
+        if len(position) < 4:
+            return
+        steps = np.linalg.norm(np.diff(position, axis=0), axis=-1)
+        speed = steps / step_s
+        calm = np.maximum(speed[:-2], speed[2:]) < CALM_SHARE * speed[1:-1]
+        tracked = valid[:-3] & valid[1:-2] & valid[2:-1] & valid[3:]
+        leaps = tracked & calm & (speed[1:-1] > LEAP_SPEED_M_S) & (steps[1:-1] > LEAP_M)
+        self._leaps += int(leaps.sum())
+        self._leap_longest_m = max(self._leap_longest_m, float(steps[1:-1][leaps].max(initial=0.0)))
 
     def _add_path(self, time_ns: Ints, position: Points) -> None:
         """Add up the steps between the first good frames of each tenth of a second."""
@@ -160,6 +182,8 @@ class DeviceTrack:
             longest_loss_s=self._longest_ns * 1e-9,
             placeholders=self._placeholders,
             jumps=self._jumps,
+            leaps=self._leaps,
+            leap_longest_m=self._leap_longest_m,
             height_min_m=float(self._low[1]) if seen else math.nan,
             height_median_m=self._heights.percentile(50.0),
             height_max_m=float(self._high[1]) if seen else math.nan,

@@ -100,6 +100,23 @@ def test_faults_are_counted_the_same_however_the_blocks_fall(block):
     assert any("jumps" in sentence and "LHR-3" in sentence for sentence in report.odd)
 
 
+@pytest.mark.parametrize("block", [1, 2, 3, 500, 4096])
+def test_a_step_that_no_limb_could_make_is_a_leap_however_the_blocks_fall(block):
+    """From calm to calm; a fast swing that speeds up and slows down is none."""
+    frames = faulty()
+    frames.position[700:, 2] += (0.2, 0.0, 0.0)
+    swing = np.concatenate(
+        [np.full(1_000, 0.0), 0.5 - 0.5 * np.cos(np.linspace(0.0, np.pi, 12)), np.ones(988)]
+    )
+    frames.position[:, 1, 1] += swing
+
+    left, right = look_at(frames, block).devices[1:3]
+
+    assert right.leaps == 1
+    assert right.leap_longest_m == pytest.approx(0.2, abs=0.01)
+    assert left.leaps == 0
+
+
 def test_the_travelled_path_is_that_of_the_motion_and_not_of_the_noise():
     frames = standing(6_000)
     rng = np.random.default_rng(1)
@@ -242,3 +259,11 @@ def test_thinning_takes_every_so_many_th_value_whatever_the_pieces():
     kept = np.concatenate(thinned._kept)
     assert 32 <= len(kept) <= 64
     assert np.all(np.diff(kept) == kept[1] - kept[0])
+
+
+def test_the_foot_that_leaps_in_a_real_session_is_told(shared):
+    report = inspect(shared / "data" / "vr" / "nolicence" / "vive_csv" / "crouch_walking_1.csv")
+
+    leaps = {device.serial: device.leap_longest_m for device in report.devices if device.leaps}
+    assert leaps == {"generic8": pytest.approx(0.21, abs=0.02)}
+    assert any("generic8 leaps" in sentence for sentence in report.odd)
