@@ -453,3 +453,28 @@ def test_the_very_first_run_moves_at_once_and_leaves_no_process_behind(
     assert process.returncode == 143
     assert "Traceback" not in err
     assert not any(alive(pid) for pid in helpers)
+
+
+NO_BODY = ("all_zero.csv", "quest2_traj1.txt", "right_arm_shoulder_local.csv", "openvr_gamepads.json")
+NO_RECORDING = ("README.md", "MANIFEST.json")
+
+
+def test_every_real_session_with_a_body_in_it_streams(
+    shared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All bones of a frame arrive on a real socket, from each recording with a head and a hand."""
+    files = [path for path in sorted((shared / "data" / "vr").rglob("*")) if path.is_file()]
+    files = [path for path in files if path.name not in NO_BODY + NO_RECORDING]
+    assert len(files) >= 20
+
+    for path in files:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+            receiver.bind(("127.0.0.1", 0))
+            receiver.settimeout(2.0)
+            target = f"vmc://127.0.0.1:{receiver.getsockname()[1]}?mtu=9000"
+            code = main(["replay", str(path), "--speed", "0", "--no-page", "--plain", "--to", target])
+            assert code == 0, capsys.readouterr().err
+            body = receiver.recv(65536)
+
+        capsys.readouterr()
+        assert body.count(b"/VMC/Ext/Bone/Pos") == 22, path.name
