@@ -6,23 +6,18 @@ import errno
 import io
 import os
 import re
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
-from types import FrameType, ModuleType
+from types import ModuleType
 
 from vrik.cli.commands import COMMANDS, help_text
 from vrik.cli.console import fail, tolerate_any_console
+from vrik.cli.stop import Terminated, signals_end_the_work
 from vrik.errors import UsageError, VrikError
 
 FAILED, WRONG_USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
-
-
-class Terminated(BaseException):
-    """SIGTERM arrived: unwinds like Ctrl-C, so that files and sockets are closed."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     tolerate_any_console()
     args = list(sys.argv[1:] if argv is None else argv)
-    with _sigterm_raises():
+    with signals_end_the_work():
         return _guarded(lambda: _dispatch(args))
 
 
@@ -172,20 +167,3 @@ def _drop_stdout() -> None:
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, sys.stdout.fileno())
         os.close(sink)
-
-
-@contextmanager
-def _sigterm_raises() -> Iterator[None]:
-    """SIGTERM raises :class:`Terminated` in the main thread while the block runs."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from vrik.cli.stop import stop_if_asked
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
@@ -100,7 +102,7 @@ def progress(title: str, total: int | None = None) -> Iterator[Progress]:
         ``at(done, total)``: call it with the number of steps done so far.
     """
     if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda done, total=None: None
+        yield lambda done, total=None: stop_if_asked()
         return
     bar = _bar(title, total)
     task = bar.task_ids[0]
@@ -111,6 +113,7 @@ def progress(title: str, total: int | None = None) -> Iterator[Progress]:
 
     def at(done: int, total: int | None = None) -> None:
         nonlocal shown
+        stop_if_asked()
         now = time.monotonic()
         if done == total or now - shown >= REDRAW_S:  # called a hundred thousand times a second
             shown = now

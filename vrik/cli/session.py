@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vrik.cli import console, show
-from vrik.cli.app import Terminated
 from vrik.cli.options import PersonOptions, check_settings
+from vrik.cli.stop import Terminated, stop_if_asked
 from vrik.config import PipelineConfig
 from vrik.errors import NetworkError, UsageError, VrikError
 from vrik.sinks import Sink, Target, open_sink, parse_target
@@ -94,6 +94,7 @@ def play(session: Session) -> int:
             loop.plain = warming is not None and warming.compiling
 
             def after_frame() -> None:
+                stop_if_asked()
                 if warming is not None and warming.compiling:
                     warming.poll()
                     loop.plain = warming.compiling
