@@ -92,5 +92,9 @@ class Spool:
         """The part that begins at ``where``."""
         self._file.seek(where)
         arrays = [npy.read_array(self._file) for _ in ROW_ARRAYS[1:]]
-        known: list[Any] = [None if array.ndim == 1 else array for array in arrays]
-        return TrackerSequence(time_ns, devices, *known, *self._player_space)
+        known: dict[str, Any] = {
+            name: None if array.ndim == 1 else array
+            for name, array in zip(ROW_ARRAYS[1:], arrays, strict=True)
+        }
+        player, space = self._player_space
+        return TrackerSequence(time_ns, devices, **known, player_id=player, space_id=space)
