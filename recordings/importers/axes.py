@@ -50,6 +50,32 @@ def is_measured(position: Points, rotation: Quats) -> Bools:
     return np.asarray(near & np.any(position != 0.0, axis=-1) & quat.is_rotation(rotation))
 
 
+def sign_flips(rotation: Quats, valid: Bools) -> int:
+    """How often a quaternion has the opposite sign of the one before it, of the same device.
+
+    Both signs are the same rotation, so this is no fault; :func:`tracker_sequence` turns them.
+
+    Args:
+        rotation: (n, k, 4) as the file states them.
+        valid: (n, k) which of them are measured; a gap is bridged, for the signs go on over it.
+    """
+    flips = 0
+    for k in range(valid.shape[1]):
+        seen = np.asarray(rotation[valid[:, k], k], np.float64)
+        flips += int(np.count_nonzero(np.einsum("ij,ij->i", seen[1:], seen[:-1]) < 0.0))
+    return flips
+
+
+def tell_sign_flips(flips: int, counts: dict[str, int], notes: list[str]) -> None:
+    """Put sign flips into the counts and notes of a recording; nothing when there are none."""
+    if flips:
+        counts["sign flips"] = flips
+        notes.append(
+            f"quaternions change sign between neighbours {flips} times (the same rotation); "
+            "they are turned to go on smoothly"
+        )
+
+
 def tracker_sequence(
     time_ns: Ints, devices: Sequence[TrackedDevice], position: Points, rotation: Quats, valid: Bools
 ) -> TrackerSequence:

@@ -14,6 +14,8 @@ from recordings.importers.axes import (
     nanoseconds,
     openvr_from_unity,
     rows_of,
+    sign_flips,
+    tell_sign_flips,
     tracker_sequence,
 )
 from vrik import quat
@@ -136,6 +138,31 @@ def test_rotations_that_leave_an_importer_are_unit_and_continuous(
     for k in range(2):
         seen = frames.rotation[valid[:, k], k]
         assert (np.sum(seen[1:] * seen[:-1], axis=-1) >= -1e-12).all()
+
+
+@settings(max_examples=50)
+@given(arrays(np.float64, (12, 2, 4), elements=st.floats(-1.0, 1.0)), arrays(np.bool_, (12, 2)))
+def test_sign_flips_are_those_that_a_walk_through_the_file_meets(q: np.ndarray, valid: np.ndarray) -> None:
+    met = 0
+    for k in range(2):
+        last = None
+        for row in np.flatnonzero(valid[:, k]):
+            met += last is not None and float(q[row, k] @ last) < 0.0
+            last = q[row, k]
+
+    assert sign_flips(np.where(valid[..., None], q, np.nan), valid) == met
+
+
+def test_sign_flips_are_told_only_where_there_are_some() -> None:
+    counts: dict[str, int] = {}
+    notes: list[str] = []
+
+    tell_sign_flips(0, counts, notes)
+    assert (counts, notes) == ({}, [])
+    tell_sign_flips(3, counts, notes)
+
+    assert counts == {"sign flips": 3}
+    assert notes[0].startswith("quaternions change sign between neighbours 3 times (the same rotation)")
 
 
 @given(
