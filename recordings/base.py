@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -98,6 +100,29 @@ ROW_ARRAYS = ("time_ns", "position", "rotation", "valid", "result", "linear_velo
 """The fields of a sequence that have a row for each frame."""
 
 
+Progress: TypeAlias = Callable[[int, int | None], None]
+"""Told how much is done (bytes, frames), and of how much, if that is known."""
+
+_LISTENER: ContextVar[Progress | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(at: Progress) -> Iterator[None]:
+    """Inside, ``at`` is told how far reading is, by whatever reads."""
+    token = _LISTENER.set(at)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def reading(done: int, total: int | None = None) -> None:
+    """For readers that take their time over ``open``, block by block: bytes gone through, of how many."""
+    at = _LISTENER.get()
+    if at is not None:
+        at(done, total)
+
+
 PIECE_FRAMES = 1024
 """Whoever works through a recording says at least this often how far that is."""
 
@@ -108,9 +133,7 @@ def frame_count(recording: Recording) -> int | None:
     return count if isinstance(count, int) else None
 
 
-def pieces(
-    recording: Recording, at: Callable[[int, int | None], None] | None = None
-) -> Iterator[TrackerSequence]:
+def pieces(recording: Recording, at: Progress | None = None) -> Iterator[TrackerSequence]:
     """The frames in blocks of at most ``PIECE_FRAMES``.
 
     Args:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from recordings.base import Recording, frame_count, pieces
+from recordings.base import Progress, Recording, frame_count, listening, pieces
 from recordings.exporters.trackers import (
     calibration_of,
     device_names,
@@ -20,9 +21,6 @@ from recordings.native import NativeRecording, RecordingWriter
 from vrik.errors import RecordingError, UsageError
 from vrik.files import write_whole
 from vrik.frames import DEFAULT_PLAYER, DEFAULT_SPACE, ROLE, TrackerSequence
-
-Progress: TypeAlias = Callable[[int, int | None], None]
-"""Frames done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ def convert(
         target: A path that ends in ``.mcap``, ``.npz`` or ``.jsonl``.
         roles: Serial number to role, for formats that name devices by role and sources that do not say.
         columns: Mapping file that says what the columns of a table hold.
-        on_progress: Told now and then how many frames are done, and of how many, if that is known.
+        on_progress: Told how far opening is in bytes, then how many frames are done, and of how many.
 
     Raises:
         UsageError: If the suffix is another, the mapping file does not work, or both paths are the same file.
@@ -84,7 +82,8 @@ def convert(
         raise UsageError(
             f"cannot write {target.name}: vrik writes recordings as {', '.join(WRITERS)}; choose one of these"
         )
-    recording = open_recording(source, columns) if columns else open_recording(source)
+    with listening(on_progress) if on_progress else nullcontext():
+        recording = open_recording(source, columns) if columns else open_recording(source)
     if roles and target.suffix.lower() in NAMED_BY_ROLE:
         recording = _Renamed(recording, roles)
     if not target.parent.is_dir():

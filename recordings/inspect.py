@@ -6,13 +6,12 @@ memory than a minute.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from recordings.base import Recording
+from recordings.base import Progress, Recording, frame_count, listening
 from recordings.importers import open_recording
 from recordings.inspect_odd import head_of, what_is_odd
 from recordings.inspect_report import DeviceReport, InspectReport
@@ -40,23 +39,30 @@ class _Times:
 def inspect(
     path: str | Path,
     columns: str | Path | None = None,
-    on_progress: Callable[[int, int | None], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> InspectReport:
-    """Look over a recording of any kind; ``columns`` names a mapping file for a table.
+    """Look over a recording of any kind.
+
+    Args:
+        path: The recording.
+        columns: Mapping file for a table.
+        on_progress: Told how far opening is in bytes, then how far looking over is in frames.
 
     Raises:
         RecordingError: If it cannot be opened.
     """
-    return inspect_recording(open_recording(path, columns), on_progress)
+    at = on_progress or _nobody
+    with listening(at):
+        recording = open_recording(path, columns)
+    return inspect_recording(recording, at)
 
 
-def inspect_recording(
-    recording: Recording, on_progress: Callable[[int, int | None], None] | None = None
-) -> InspectReport:
-    """Look over an open recording; ``on_progress`` is told how many frames of how many were looked at."""
+def inspect_recording(recording: Recording, on_progress: Progress | None = None) -> InspectReport:
+    """Look over an open recording; ``on_progress`` is told how many frames of both passes are done."""
+    at = on_progress or _nobody
     info = recording.info
-    times = _times(recording)
-    gaps, longest_gap_ns, done = 0, 0.0, 0
+    times = _times(recording, at)
+    gaps, longest_gap_ns, done = 0, 0.0, times.frames
     tracks = [DeviceTrack(device) for device in info.devices]
     head = _head_column(info.devices)
     last_ns: int | None = None
@@ -69,8 +75,7 @@ def inspect_recording(
             longest_gap_ns = max(longest_gap_ns, float(long.max()))
         _add_block(tracks, block, head)
         done += len(block)
-        if on_progress is not None:
-            on_progress(done, times.frames)
+        at(done, 2 * times.frames)
 
     devices: tuple[DeviceReport, ...] = tuple(track.report() for track in tracks)
     duration_s = (times.last_ns - times.first_ns) * 1e-9
@@ -97,8 +102,12 @@ def inspect_recording(
     )
 
 
-def _times(recording: Recording) -> _Times:
-    times = _Times()
+def _nobody(done: int, total: int | None) -> None:
+    """For whoever does not want to know."""
+
+
+def _times(recording: Recording, at: Progress) -> _Times:
+    times, count = _Times(), frame_count(recording)
     steps = Thinned()
     last_ns: int | None = None
     for block in recording.blocks():
@@ -110,6 +119,7 @@ def _times(recording: Recording) -> _Times:
         times.repeated += int(np.sum(step == 0))
         times.frames += len(block)
         times.last_ns = last_ns = int(block.time_ns[-1])
+        at(times.frames, None if count is None else 2 * count)
     median_ns = steps.percentile(50.0)
     times.median_ns = median_ns if median_ns > 0.0 else 0.0
     return times

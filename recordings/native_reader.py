@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from recordings import schema
-from recordings.base import RecordingInfo
+from recordings.base import RecordingInfo, reading
 from recordings.mcap_walk import Message, Walk, walk_batches
 from recordings.native_contents import Event, counts_of, notes_of, scan
 from vrik import quat
@@ -38,7 +38,8 @@ class NativeRecording:
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
-        walk, self._contents = scan(self._path)
+        size = self._path.stat().st_size
+        walk, self._contents = scan(self._path, lambda done: reading(done, size))
         self._devices, self._columns = self._contents.device_columns()
         self._info = RecordingInfo(
             self._path,

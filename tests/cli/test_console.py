@@ -8,11 +8,13 @@ import re
 import sys
 import time
 from enum import IntEnum
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
+from recordings.base import listening, reading
 from vrik.cli import console
 
 
@@ -140,7 +142,33 @@ def test_work_of_unknown_length_shows_a_bar_only_when_it_takes_long(monkeypatch:
         monkeypatch.setattr(sys, "stderr", terminal)
         monkeypatch.setattr(console, "BAR_AFTER_S", after_s)
 
-        with console.busy("reading"):
+        with console.progress("reading"):
             time.sleep(0.2)
 
         assert ("reading" in terminal.getvalue()) == shown
+
+
+def test_whatever_reads_inside_moves_the_bar_and_a_new_count_begins_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(console, "BAR_AFTER_S", 0.0)
+    monkeypatch.setattr(console, "REDRAW_S", 0.0)
+
+    with console.reading(Path("take.bvh")):
+        for done, total in ((400, 500), (500, 500), (3, 7)):
+            reading(done, total)
+            time.sleep(0.3)
+
+    assert "reading take.bvh" in terminal.getvalue()
+    assert "500/500" in terminal.getvalue()
+    assert "3/7" in terminal.getvalue()
+
+
+def test_nobody_has_to_listen() -> None:
+    reading(1, 2)
+
+    with pytest.raises(RuntimeError), listening(lambda done, total: None):
+        raise RuntimeError
+    reading(2, 2)

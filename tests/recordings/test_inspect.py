@@ -267,3 +267,25 @@ def test_the_foot_that_leaps_in_a_real_session_is_told(shared):
     leaps = {device.serial: device.leap_longest_m for device in report.devices if device.leaps}
     assert leaps == {"generic8": pytest.approx(0.21, abs=0.02)}
     assert any("generic8 leaps" in sentence for sentence in report.odd)
+
+
+def test_opening_and_both_passes_say_how_far_they_are(tmp_path):
+    frames = standing(9_000)
+    path = tmp_path / "a.mcap"
+    with RecordingWriter(path, frames.devices) as writer:
+        for frame in frames:
+            writer.write(frame)
+    told = []
+
+    inspect(path, on_progress=lambda done, total: told.append((done, total)))
+
+    size = path.stat().st_size
+    opening = [done for done, total in told if total == size]
+    looking = [done for done, total in told if total == 18_000]
+    assert len(opening) > 2
+    assert opening == sorted(opening)
+    assert opening[-1] > 0.5 * size
+    assert looking[0] < 9_000
+    assert looking[-1] == 18_000
+    assert looking == sorted(looking)
+    assert len(opening) + len(looking) == len(told)

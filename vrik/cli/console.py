@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from vrik.cli.stop import stop_if_asked
@@ -92,7 +93,8 @@ class Progress(Protocol):
 def progress(title: str, total: int | None = None) -> Iterator[Progress]:
     """A bar on stderr once the work takes over a second; nothing where stderr is no terminal.
 
-    It moves from side to side until the number of steps is known, and then shows the time left.
+    It moves from side to side until the number of steps is known, and then shows the time left. When the
+    steps or their number begin anew, so does the time left.
 
     Args:
         title: What is being done.
@@ -117,6 +119,8 @@ def progress(title: str, total: int | None = None) -> Iterator[Progress]:
         now = time.monotonic()
         if done == total or now - shown >= REDRAW_S:  # called a hundred thousand times a second
             shown = now
+            if done < bar.tasks[0].completed:
+                bar.reset(task, total=total)
             bar.update(task, completed=done, total=total or bar.tasks[0].total)
 
     try:
@@ -128,9 +132,11 @@ def progress(title: str, total: int | None = None) -> Iterator[Progress]:
 
 
 @contextmanager
-def busy(title: str) -> Iterator[None]:
-    """The same for work that cannot say how far it is."""
-    with progress(title):
+def reading(path: Path) -> Iterator[None]:
+    """A bar for whatever inside takes its time to read a recording."""
+    from recordings.base import listening
+
+    with progress(f"reading {path}") as at, listening(at):
         yield
 
 

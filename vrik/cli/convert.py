@@ -33,9 +33,9 @@ def run(config: Config) -> int:
     """Convert, then say what was written and what was left out."""
     from recordings.convert import NAMED_BY_ROLE, convert
 
+    named = config.target.suffix.lower() in NAMED_BY_ROLE
+    roles = _roles(config.source, config.columns) if named else {}
     with console.progress(f"writing {config.target}") as at:
-        named = config.target.suffix.lower() in NAMED_BY_ROLE
-        roles = _roles(config.source, config.columns) if named else {}
         report = convert(config.source, config.target, roles, config.columns, at)
     if config.json:
         console.print_json(report.to_json())
@@ -52,10 +52,11 @@ def _roles(source: Path, columns: Path | None) -> dict[str, str]:
     from vrik.errors import CalibrationError, NoUsableFramesError
     from vrik.sources.recording import RecordingSource
 
-    recording = RecordingSource(source, columns)
-    if all(device.role for device in recording.recording.info.devices):
-        return {}
-    try:
-        return dict(recording.calibrate().roles)
-    except (CalibrationError, NoUsableFramesError):
-        return {}
+    with console.reading(source):
+        recording = RecordingSource(source, columns)
+        if all(device.role for device in recording.recording.info.devices):
+            return {}
+        try:
+            return dict(recording.calibrate().roles)
+        except (CalibrationError, NoUsableFramesError):
+            return {}

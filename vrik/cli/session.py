@@ -79,8 +79,9 @@ def play(session: Session) -> int:
     from vrik.sources.recording import RecordingSource
 
     clock = ReplayClock(session.speed)
-    source = RecordingSource(session.path, session.columns)
-    calibration = session.person.measure(source)
+    with console.reading(session.path):
+        source = RecordingSource(session.path, session.columns)
+        calibration = session.person.measure(source)
     for note in (*source.recording.info.notes, *calibration.notes):
         console.say(f"note: {note}")
     streams = _open(targets, calibration.body)

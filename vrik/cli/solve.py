@@ -122,10 +122,12 @@ def _solve(path: Path, target: Path, config: Config) -> dict[str, Any]:
     from vrik.pipeline import Pipeline
     from vrik.sources.recording import RecordingSource
 
-    source = RecordingSource(path, config.columns)
+    with console.reading(path):
+        source = RecordingSource(path, config.columns)
     if target.exists() and target.samefile(path):
         raise UsageError(f"{target} is the recording itself; choose another name for the result")
-    calibration = config.person.measure(source)
+    with console.reading(path):
+        calibration = config.person.measure(source)
     pipeline = Pipeline(calibration, config.pipeline)
     kind = config.format or target.suffix.lower().removeprefix(".")
     tally = _Tally(calibration)

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibration import calibrate
 from recordings import Recording, open_recording
-from recordings.base import join
+from recordings.base import frame_count, join, reading
 from vrik.errors import CalibrationError
 from vrik.frames import Calibration, TrackerFrame, TrackerSequence
 
@@ -89,6 +89,7 @@ class RecordingSource:
         start_ns: int | None = None
         step = 1
         seen = count = 0
+        total = frame_count(self.recording)
         for block in self.recording.blocks():
             start_ns = int(block.time_ns[0]) if start_ns is None else start_ns
             if seconds is not None:
@@ -98,6 +99,7 @@ class RecordingSource:
             # A list of rows copies them, so that the rest of the block does not stay in memory.
             kept.append(block.part(np.arange(-seen % step, len(block), step)))
             seen += len(block)
+            reading(seen, total)
             count += len(kept[-1])
             while count > MAX_CALIBRATION_FRAMES:
                 joined = join(devices, kept)
