@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from solvers.ccd import solve_ccd
-    from solvers.chain import ChainSolution
     from solvers.config import CcdConfig, DlsConfig, FabrikConfig
     from solvers.dls import solve_dls
     from solvers.fabrik import solve_fabrik
+    from solvers.old_chain import ChainSolution
     from solvers.two_bone import solve_two_bone
 
 _HOME = {
     "CcdConfig": "config",
-    "ChainSolution": "chain",
+    "ChainSolution": "old_chain",
     "DlsConfig": "config",
     "FabrikConfig": "config",
     "solve_ccd": "ccd",

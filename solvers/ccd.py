@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
-from solvers.chain import (
+from solvers.config import CcdConfig
+from solvers.kernels import ccd as kernels
+from solvers.old_chain import (
     ChainSolution,
     checked_rows,
     checked_values,
@@ -14,8 +16,6 @@ from solvers.chain import (
     solution,
     turning_chain,
 )
-from solvers.config import CcdConfig
-from solvers.kernels import ccd as kernels
 from vrik import quat
 from vrik.arrays import Floats, Points, Quat, Quats, Vec3
 

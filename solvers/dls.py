@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from solvers.chain import ChainSolution, checked_vector, solution, turning_chain
 from solvers.config import DlsConfig
 from solvers.kernels import dls as kernels
+from solvers.old_chain import ChainSolution, checked_vector, solution, turning_chain
 from vrik.arrays import Floats, Points, Quats, Vec3
 
 _DEFAULT = DlsConfig()

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.chain import ChainSolution, bone_lengths, checked_rows, checked_values, checked_vector, solution
 from solvers.config import FabrikConfig
 from solvers.kernels import fabrik as kernels
+from solvers.old_chain import (
+    ChainSolution,
+    bone_lengths,
+    checked_rows,
+    checked_values,
+    checked_vector,
+    solution,
+)
 from vrik.arrays import Floats, Points, Vec3
 
 _NO_POLE = np.zeros(3)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from solvers.chain import ChainSolution, checked_values, checked_vector, solution
 from solvers.kernels import two_bone as kernels
+from solvers.old_chain import ChainSolution, checked_values, checked_vector, solution
 from vrik.arrays import Vec3
 
 TOLERANCE_M = 1e-6

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from vrik import quat
 from vrik.arrays import Bools, Points, Quats
@@ -18,6 +19,9 @@ from vrik.frames import ROLE, ROLE_BONES, ROLES, Calibration, DeviceClass, Track
 from vrik.skeleton import BONE, BONES, PARENTS
 
 STRICT = os.environ.get("VRIK_STRICT") == "1"
+
+settings.register_profile("vrik", deadline=None)  # a kernel compiles when it is first called
+settings.load_profile("vrik")
 
 
 def _missing(reason: str) -> None:

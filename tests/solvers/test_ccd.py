@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solvers.ccd import solve_ccd
-from solvers.chain import bone_lengths
 from solvers.config import CcdConfig
 from solvers.kernels import ccd
+from solvers.old_chain import bone_lengths
 from vrik import quat
 from vrik.arrays import Floats, Points, Quats, Vec3
 from vrik.jit import plain

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import least_squares
 
-from solvers.chain import bone_lengths
 from solvers.config import DlsConfig
 from solvers.dls import solve_dls
 from solvers.kernels import chain, dls
+from solvers.old_chain import bone_lengths
 from vrik import quat
 from vrik.arrays import Floats, Points, Quats, Vec3
 from vrik.jit import plain

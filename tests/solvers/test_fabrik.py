@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers.chain import bone_lengths
 from solvers.config import FabrikConfig
 from solvers.fabrik import solve_fabrik
 from solvers.kernels import fabrik
+from solvers.old_chain import bone_lengths
 from vrik.arrays import Floats, Points, Vec3
 from vrik.jit import plain
 

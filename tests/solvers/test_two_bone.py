@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers.chain import bone_lengths
 from solvers.kernels import two_bone
+from solvers.old_chain import bone_lengths
 from solvers.two_bone import solve_two_bone
 from vrik.arrays import Vec3
 from vrik.jit import plain
