@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from recordings.bvh_chain import pose
 from recordings.bvh_names import Landmarks, landmarks_of
-from recordings.bvh_text import Joint, read_text
+from recordings.bvh_text import BvhText, Rows, read_head, read_rows
 from vrik import quat
-from vrik.arrays import Floats, Ints, Points, Quats
+from vrik.arrays import Ints, Points, Quat, Quats
 from vrik.skeleton import Skeleton
 
 UNITS = (
@@ -26,25 +27,72 @@ UNITS = (
 BODY_RANGE_M = (1.0, 2.4)
 """Length from foot over hips to head that makes a unit believable; the units' ranges hardly overlap."""
 
-_CHANNEL = re.compile(r"([xyz])(position|rotation)", re.IGNORECASE)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BvhFile:
+    """A skeleton whose motion has not been read yet, turned so that the rest pose faces -Z. n joints.
+
+    Args:
+        text: What the file says before its rows.
+        skeleton: Names, parents and rest offsets; every rest rotation is the identity.
+        landmarks: Which joint is the head, the left hand, ... where the names tell.
+        end_sites: Joint row to the offset of its end site. [m]
+        unit_m: Length of one file unit. [m]
+        unit: Its name.
+        turned_rad: Yaw that is applied to the file so that it faces -Z. [rad]
+        notes: Sentences about what is odd in the skeleton.
+    """
+
+    text: BvhText
+    skeleton: Skeleton
+    landmarks: Landmarks
+    end_sites: dict[int, Points]
+    unit_m: float
+    unit: str
+    turned_rad: float
+    notes: tuple[str, ...]
+
+    def blocks(self, joints: Sequence[int], met: Rows) -> Iterator[BvhBlock]:
+        """The motion of some joints, in blocks of some thousand rows. ``met`` fills up on the way.
+
+        Raises:
+            DamagedRecordingError: If a line does not end.
+        """
+        turn = _yaw(self.turned_rad)
+        back = quat.conjugate(turn)
+        for rows, values in read_rows(self.text, met):
+            chain = pose(self.text.joints, values, joints)
+            yield BvhBlock(
+                rows,
+                quat.multiply(quat.multiply(turn, chain.local), back),
+                quat.normalize(quat.multiply(quat.multiply(turn, chain.rotation), back)),
+                quat.rotate(turn, chain.position * self.unit_m),
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BvhBlock:
+    """Some rows of the motion of m joints.
+
+    Args:
+        rows: (t,) row number of each frame in the file; rows that could not be read are missing.
+        local_rotation: (t, m, 4) relative to the parent; those of the root to the world.
+        rotation: (t, m, 4) in the world; canonical with respect to the file's own rest pose.
+        position: (t, m, 3) in the world. [m]
+    """
+
+    rows: Ints
+    local_rotation: Quats
+    rotation: Quats
+    position: Points
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BvhMotion:
-    """A skeleton and its motion, turned so that the rest pose faces -Z. n joints, t frames.
+    """A skeleton and all its motion; all joints, t frames. Fields as in ``BvhFile`` and ``BvhBlock``.
 
     Args:
-        skeleton: Names, parents and rest offsets; every rest rotation is the identity.
-        landmarks: Which joint is the head, the left hand, ... where the names tell.
-        end_sites: Joint row to the offset of its end site. [m]
         frame_time_s: Step between rows. [s]
-        rows: (t,) row number of each frame in the file; rows that could not be read are missing.
-        local_rotation: (t, n, 4) relative to the parent; row 0 to the world.
-        rotation: (t, n, 4) in the world; canonical with respect to the file's own rest pose.
-        position: (t, n, 3) in the world. [m]
-        unit_m: Length of one file unit. [m]
-        unit: Its name.
-        turned_rad: Yaw that was applied to the file so that it faces -Z. [rad]
         counts: What was met on the way, by name.
         notes: Sentences about what is odd.
     """
@@ -64,74 +112,65 @@ class BvhMotion:
     notes: tuple[str, ...]
 
 
-def read_bvh(path: Path) -> BvhMotion:
-    """Read a whole file.
+def open_bvh(path: Path) -> BvhFile:
+    """Read the skeleton.
 
     Raises:
-        DamagedRecordingError: If the hierarchy is broken, or rows are there but none can be read.
+        DamagedRecordingError: If the hierarchy is broken or there is no motion.
+        RecordingError: If the file cannot be read.
     """
-    text = read_text(path)
-    joints, notes = text.joints, list(text.notes)
+    text = read_head(path)
+    notes: list[str] = []
+    joints = text.joints
     parents = np.array([j.parent for j in joints], np.int64)
     offsets = np.array([j.offset for j in joints])
     names = tuple(j.name for j in joints)
     marks = landmarks_of(names, parents)
     unit, unit_m = _unit(offsets, parents, marks, notes)
-    local, moved = _channels(joints, text.values, offsets)
     turned_rad = _turn(offsets, parents, marks, notes)
-    turn = quat.from_rotvec(np.array([0.0, turned_rad, 0.0]))
-    offsets, moved = quat.rotate(turn, offsets * unit_m), quat.rotate(turn, moved * unit_m)
-    local = quat.multiply(quat.multiply(turn, local), quat.conjugate(turn))
-    rotation, position = _forward(parents, local, moved)
-    return BvhMotion(
-        Skeleton(names, parents, offsets, quat.identity(len(names))),
+    turn = _yaw(turned_rad)
+    return BvhFile(
+        text,
+        Skeleton(names, parents, quat.rotate(turn, offsets * unit_m), quat.identity(len(names))),
         marks,
         {i: quat.rotate(turn, np.array(j.end) * unit_m) for i, j in enumerate(joints) if j.end is not None},
-        text.frame_time_s,
-        text.rows,
-        quat.continuous(local),
-        quat.continuous(rotation),
-        position,
         unit_m,
         unit,
         turned_rad,
-        text.counts,
         tuple(notes),
     )
 
 
-def _channels(joints: tuple[Joint, ...], values: Floats, offsets: Points) -> tuple[Quats, Points]:
-    """Local rotations (t, n, 4) and local positions (t, n, 3), in file units.
+def read_bvh(path: Path) -> BvhMotion:
+    """Read a whole file, all joints of it.
 
-    Rotations multiply in the order listed. A position channel replaces its part of the offset.
+    Raises:
+        DamagedRecordingError: If the hierarchy is broken, or rows are there but none can be read.
+        RecordingError: If the file cannot be read.
     """
-    t, n = len(values), len(joints)
-    rotation = quat.identity(t, n)
-    position = np.broadcast_to(offsets, (t, n, 3)).copy()
-    column = 0
-    for i, joint in enumerate(joints):
-        order, columns = "", []
-        for channel in joint.channels:
-            match = _CHANNEL.fullmatch(channel)
-            if match and match[2] == "position":
-                position[:, i, "xyz".index(match[1])] = values[:, column]
-            elif match:
-                order += match[1]
-                columns.append(column)
-            column += 1
-        if order:
-            rotation[:, i] = quat.from_euler(order, np.radians(values[:, columns]))
-    return rotation, position
+    file, met = open_bvh(path), Rows()
+    n = len(file.skeleton.names)
+    blocks = list(file.blocks(range(n), met))
+    met.tell(file.text)
+    return BvhMotion(
+        file.skeleton,
+        file.landmarks,
+        file.end_sites,
+        file.text.frame_time_s,
+        np.concatenate([np.zeros(0, np.int64), *(block.rows for block in blocks)]),
+        quat.continuous(np.concatenate([np.zeros((0, n, 4)), *(block.local_rotation for block in blocks)])),
+        quat.continuous(np.concatenate([np.zeros((0, n, 4)), *(block.rotation for block in blocks)])),
+        np.concatenate([np.zeros((0, n, 3)), *(block.position for block in blocks)]),
+        file.unit_m,
+        file.unit,
+        file.turned_rad,
+        met.counts,
+        (*file.notes, *met.notes),
+    )
 
 
-def _forward(parents: Ints, local: Quats, moved: Points) -> tuple[Quats, Points]:
-    """World rotations and positions from local ones."""
-    rotation, position = local.copy(), moved.copy()
-    for i in range(1, len(parents)):
-        p = parents[i]
-        rotation[:, i] = quat.multiply(rotation[:, p], local[:, i])
-        position[:, i] = position[:, p] + quat.rotate(rotation[:, p], moved[:, i])
-    return quat.normalize(rotation), position
+def _yaw(angle_rad: float) -> Quat:
+    return quat.from_rotvec(np.array([0.0, angle_rad, 0.0]))
 
 
 def rest_of(offsets: Points, parents: Ints) -> Points:

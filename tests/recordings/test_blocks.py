@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,7 +31,7 @@ def test_it_does_not_matter_where_the_blocks_end(
 
     blocks = [
         sequencer.sequence(time_ns[a:b], position[a:b], rotation[a:b], valid[a:b])
-        for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+        for a, b in pairwise(bounds)
     ]
 
     joined = join(DEVICES, blocks)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recordings.base import LoadedRecording
+from recordings.base import LoadedRecording, read_all
 from recordings.bvh_file import BvhMotion, read_bvh
 from recordings.bvh_names import landmarks_of
 from recordings.importers.bvh import BvhImporter
@@ -87,8 +87,7 @@ def write(path: Path, text: str) -> Path:
 
 def open_bvh(path: Path) -> LoadedRecording:
     recording = BvhImporter().open(path)
-    assert isinstance(recording, LoadedRecording)
-    return recording
+    return LoadedRecording(recording.info, read_all(recording))
 
 
 def device(recording: LoadedRecording, role: str, frame: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -348,7 +347,7 @@ def test_a_wrong_row_count_is_told_with_both_numbers(shared: Path, name: str, ro
     motion = read_bvh(shared / "data/cases" / name)
 
     assert len(motion.rows) == rows
-    assert any("states 2 frames" in note and f"holds {rows} rows" in note for note in motion.notes)
+    assert any("states 2 frames" in note and f"holds {rows} row" in note for note in motion.notes)
 
 
 def test_blanks_line_ends_tabs_and_small_letters_do_not_matter(shared: Path) -> None:
