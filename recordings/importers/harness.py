@@ -48,17 +48,21 @@ def frames_of(
 ) -> TrackerSequence:
     """Frames of (n, k, ...) arrays; samples stated valid that hold no pose are counted and not believed."""
     time_ns, replaced = nanoseconds(time_s)
+    valid = stated & is_measured(position, rotation)
+    tell(replaced, int(np.count_nonzero(~stated)), int(np.count_nonzero(stated & ~valid)), counts, notes)
+    return tracker_sequence(time_ns, devices, position, rotation, valid)
+
+
+def tell(replaced: int, lost: int, wrong: int, counts: dict[str, int], notes: list[str]) -> None:
+    """Count times that were replaced, samples stated not valid, and those stated valid that are no pose."""
     if replaced:
         counts["times out of order"] = replaced
         notes.append(f"times that are unreadable or step back: {replaced}; they repeat the time before")
-    valid = stated & is_measured(position, rotation)
-    if lost := int(np.count_nonzero(~stated)):
+    if lost:
         counts["samples not tracked"] = lost
-    wrong = int(np.count_nonzero(stated & ~valid))
     if wrong:
         counts["placeholder samples"] = wrong
         notes.append(f"samples that are stated valid but hold no pose: {wrong}; they are marked not valid")
-    return tracker_sequence(time_ns, devices, position, rotation, valid)
 
 
 def stature_of(value: Any) -> float | None:

@@ -7,20 +7,25 @@ Frame: ``{"t": s, "devices": {name: {"valid": bool, "pos": [x, y, z], "rot": [w,
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from recordings.base import LoadedRecording, Recording, RecordingInfo
-from recordings.importers.axes import rows_of
-from recordings.importers.harness import frames_of, harness_devices, skeleton_of, stature_of
+from recordings.base import Recording, RecordingInfo
+from recordings.importers.axes import is_measured, nanoseconds, rows_of, tell_sign_flips
+from recordings.importers.frame_blocks import BLOCK_FRAMES, FrameBlocks
+from recordings.importers.harness import frames_of, harness_devices, skeleton_of, stature_of, tell
 from vrik.arrays import Bools, Points, Quats
 from vrik.errors import RecordingError
 from vrik.frames import TrackedDevice, TrackerSequence
 
-_NOT_TRACKED = (np.nan,) * 7
+LONGEST_LINE = 1 << 24
+"""A longer line is no frame. [bytes]"""
+
+_NOT_STATED = (np.nan,) * 7 + (0.0,)
 
 
 class HarnessJsonlImporter:
@@ -36,53 +41,35 @@ class HarnessJsonlImporter:
         return header is not None and _names(header) is not None
 
     def open(self, path: Path) -> Recording:
-        """Read it whole; lines that are cut or no frame are left out and counted.
+        """Read it to the end; lines that are cut or no frame are left out and counted.
 
         Raises:
             RecordingError: If the header names no devices, or its calibration does not fit them.
         """
-        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
-        header = _object(lines[0])
-        names = None if header is None else _names(header)
-        if header is None or names is None:
-            raise RecordingError(
-                f'{path.name}, line 1: expected a JSON object with "devices": [names], '
-                "as bench/accuracy/trackers.py --jsonl writes it"
-            )
-        devices = harness_devices(names, path)
+        with path.open("rb") as stream:
+            header = _object(stream.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf"))
+            names = None if header is None else _names(header)
+            if header is None or names is None:
+                raise RecordingError(
+                    f'{path.name}, line 1: expected a JSON object with "devices": [names], '
+                    "as bench/accuracy/trackers.py --jsonl writes it"
+                )
+            devices = harness_devices(names, path)
+            frames = _Frames(devices)
+            bad, first_bad, ended = 0, 0, True
+            for number, line in _lines(stream, 2):
+                if line.strip() and not frames.read(line):
+                    bad, first_bad = bad + 1, first_bad or number
+                    ended = line.endswith(b"\n")
+        frames.flush()
         counts: dict[str, int] = {}
         notes: list[str] = []
-        times: list[float] = []
-        samples: list[tuple[Any, ...]] = []
-        stated: list[list[bool]] = []
-        bad: list[int] = []
-        for number, line in enumerate(lines[1:], 2):
-            if not line.strip():
-                continue
-            try:
-                frame = json.loads(line)
-                poses = [_sample(frame["devices"].get(name)) for name in names]
-                times.append(float(frame["t"]))
-            except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
-                bad.append(number)
-                continue
-            stated.append([pose is not None for pose in poses])
-            samples.extend(_NOT_TRACKED if pose is None else pose for pose in poses)
         if bad:
-            only_last = bad == [len(lines)]
-            counts["rows cut" if only_last else "rows skipped"] = len(bad)
-            notes.append(f"lines that are cut or no frame, left out: {len(bad)}; the first is line {bad[0]}")
-        shape = (len(times), len(devices))
-        poses_all = np.array(samples, np.float64).reshape(*shape, 7)
-        frames = frames_of(
-            np.array(times, np.float64),
-            devices,
-            poses_all[..., :3],
-            poses_all[..., 3:],
-            np.array(stated, np.bool_).reshape(shape),
-            counts,
-            notes,
-        )
+            counts["rows skipped" if bad > 1 or ended else "rows cut"] = bad
+            notes.append(f"lines that are cut or no frame, left out: {bad}; the first is line {first_bad}")
+        time_ns, replaced = nanoseconds(np.array(frames.times_s))
+        tell(replaced, frames.lost, frames.wrong, counts, notes)
+        tell_sign_flips(frames.blocks.flips, counts, notes)
         info = RecordingInfo(
             path,
             self.name,
@@ -93,7 +80,54 @@ class HarnessJsonlImporter:
             counts,
             tuple(notes),
         )
-        return LoadedRecording(info, frames)
+        return frames.blocks.recording(info, time_ns)
+
+
+class _Frames:
+    """The frames read so far."""
+
+    def __init__(self, devices: Sequence[TrackedDevice]) -> None:
+        self.blocks = FrameBlocks(devices)
+        self.times_s = array("d")
+        self.lost = 0
+        self.wrong = 0
+        self._waiting = array("d")
+        self._names = [device.serial for device in devices]
+
+    def read(self, line: bytes) -> bool:
+        """Take a line in; False when it is no frame."""
+        try:
+            frame = json.loads(line)
+            poses = [_sample(frame["devices"].get(name)) for name in self._names]
+            time_s = float(frame["t"])
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+            return False
+        self.times_s.append(time_s)
+        for pose in poses:
+            self._waiting.extend(_NOT_STATED if pose is None else (*pose, 1.0))
+        if len(self.times_s) % BLOCK_FRAMES == 0:
+            self.flush()
+        return True
+
+    def flush(self) -> None:
+        """Put what is waiting aside."""
+        samples = np.array(self._waiting).reshape(-1, len(self._names), 8)
+        self._waiting = array("d")
+        stated = samples[..., 7] == 1.0
+        valid = stated & is_measured(samples[..., :3], samples[..., 3:7])
+        self.lost += int(np.count_nonzero(~stated))
+        self.wrong += int(np.count_nonzero(stated & ~valid))
+        self.blocks.add(samples[..., :3], samples[..., 3:7], valid)
+
+
+def _lines(stream: IO[bytes], first: int) -> Iterator[tuple[int, bytes]]:
+    """Lines and their numbers; of one that is far too long, its first part, which is no frame."""
+    number = first
+    while line := stream.readline(LONGEST_LINE):
+        yield number, line
+        while len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            line = stream.readline(LONGEST_LINE)
+        number += 1
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

@@ -7,26 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vrik import quat
-from vrik.arrays import Bools, Floats, Ints, Points, Quats
+from vrik.arrays import Floats, Ints
 
 JOIN_SHARE = 0.5
 """Poses of two tracks closer than this share of the usual step are of one frame."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Track:
-    """The poses of one device.
-
-    Args:
-        time_ns: (n,) non-decreasing. [ns]
-        position: (n, 3). [m]
-        rotation: (n, 4).
-    """
-
-    time_ns: Ints
-    position: Points
-    rotation: Quats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,57 +18,47 @@ class Joined:
     """Tracks side by side, as frames.
 
     Args:
-        time_ns: (n,) non-decreasing. [ns]
-        position: (n, k, 3), NaN where a track has no pose. [m]
-        rotation: (n, k, 4), the identity there.
-        present: (n, k) where a track has a pose.
+        time_ns: (n,) times of the frames, non-decreasing. [ns]
+        frames: Of each track, (m,) the frame that each of its poses belongs to.
         moved: How many poses were given the time of a neighbour in another track.
         farthest_s: How far at most. [s]
     """
 
     time_ns: Ints
-    position: Points
-    rotation: Quats
-    present: Bools
+    frames: tuple[Ints, ...]
     moved: int
     farthest_s: float
 
 
-def join_on_time(tracks: Sequence[Track]) -> Joined:
+def join_on_time(tracks: Sequence[Ints]) -> Joined:
     """Poses of the same moment become one frame; a pose without company gets a frame of its own.
 
     The track with most poses gives the times. No pose is dropped, also where a track repeats a time or goes
     on longer than the others.
+
+    Args:
+        tracks: Of each track, (m,) the non-decreasing times of its poses. [ns]
     """
     if not tracks:
-        none = np.zeros((0, 0))
-        return Joined(np.zeros(0, np.int64), np.zeros((0, 0, 3)), np.zeros((0, 0, 4)), none > 0, 0, 0.0)
-    longest = max(range(len(tracks)), key=lambda i: len(tracks[i].time_ns))
-    base = tracks[longest].time_ns
+        return Joined(np.zeros(0, np.int64), (), 0, 0.0)
+    longest = max(range(len(tracks)), key=lambda i: len(tracks[i]))
+    base = tracks[longest]
     steps = np.diff(base)
     near = int(JOIN_SHARE * np.median(steps[steps > 0])) if (steps > 0).any() else 0
-    rows = [_matches(track.time_ns, base, near) for track in tracks]
-    alone = [track.time_ns[at < 0] for track, at in zip(tracks, rows, strict=True)]
-    moved = [
-        np.abs(base[at[at >= 0]] - track.time_ns[at >= 0]) for track, at in zip(tracks, rows, strict=True)
-    ]
+    rows = [_matches(times, base, near) for times in tracks]
+    alone = [times[at < 0] for times, at in zip(tracks, rows, strict=True)]
+    moved = [np.abs(base[at[at >= 0]] - times[at >= 0]) for times, at in zip(tracks, rows, strict=True)]
     shifts = np.concatenate(moved)
     own_rows, own_times = _rows_of_their_own(alone, len(base))
     time_ns = np.concatenate([base, own_times])
     order = np.argsort(time_ns, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-
-    n, k = len(time_ns), len(tracks)
-    position, rotation = np.full((n, k, 3), np.nan), quat.identity(n, k)
-    present = np.zeros((n, k), np.bool_)
-    for i, (track, at, own) in enumerate(zip(tracks, rows, own_rows, strict=True)):
-        at = at.copy()
+    for at, own in zip(rows, own_rows, strict=True):
         at[at < 0] = own
-        position[place[at], i], rotation[place[at], i] = track.position, track.rotation
-        present[place[at], i] = True
+    frames = tuple(place[at] for at in rows)
     farthest = float(shifts.max()) * 1e-9 if len(shifts) else 0.0
-    return Joined(time_ns[order], position, rotation, present, int(np.count_nonzero(shifts)), farthest)
+    return Joined(time_ns[order], frames, int(np.count_nonzero(shifts)), farthest)
 
 
 def _matches(time_ns: Ints, base: Ints, near: int) -> Ints:
@@ -93,8 +67,8 @@ def _matches(time_ns: Ints, base: Ints, near: int) -> Ints:
         return np.arange(len(base), dtype=np.int64)
     rows = np.full(len(time_ns), -1, np.int64)
     free = 0
-    for i, t in enumerate(time_ns.tolist()):
-        at = int(np.searchsorted(base, t))
+    for i, right in enumerate(np.searchsorted(base, time_ns)):
+        t, at = int(time_ns[i]), int(right)
         left = at - 1
         if left >= free and (at >= len(base) or t - int(base[left]) <= int(base[at]) - t):
             at = left

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from calibration import calibrate
-from recordings import open_recording
+from recordings import open_recording, read_all
 from recordings.base import LoadedRecording
 from recordings.importers.aframe import AframeImporter
 from vrik import quat
@@ -29,8 +29,7 @@ UP = np.array([0.0, 1.0, 0.0])
 
 def open_json(path: Path) -> LoadedRecording:
     recording = AframeImporter().open(path)
-    assert isinstance(recording, LoadedRecording)
-    return recording
+    return LoadedRecording(recording.info, read_all(recording))
 
 
 def raw(path: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recordings.base import LoadedRecording
+from recordings.base import LoadedRecording, read_all
 from recordings.importers.harness_jsonl import HarnessJsonlImporter
 from recordings.importers.harness_npz import HarnessNpzImporter
 from vrik import quat
@@ -27,8 +27,7 @@ SIX = ["head", "left_hand", "right_hand", "waist", "left_foot", "right_foot"]
 def open_file(path: Path) -> LoadedRecording:
     importer = HarnessNpzImporter() if path.suffix == ".npz" else HarnessJsonlImporter()
     recording = importer.open(path)
-    assert isinstance(recording, LoadedRecording)
-    return recording
+    return LoadedRecording(recording.info, read_all(recording))
 
 
 @pytest.fixture(scope="module")

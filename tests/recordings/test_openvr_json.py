@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from calibration import calibrate
-from recordings import open_recording
+from recordings import open_recording, read_all
 from recordings.base import LoadedRecording
 from recordings.importers.openvr_json import OpenVrJsonImporter
 from vrik import quat
@@ -28,8 +28,7 @@ C = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
 
 def open_json(path: Path) -> LoadedRecording:
     recording = OpenVrJsonImporter().open(path)
-    assert isinstance(recording, LoadedRecording)
-    return recording
+    return LoadedRecording(recording.info, read_all(recording))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recordings import open_recording
+from recordings import open_recording, read_all
 from recordings.base import LoadedRecording
 from recordings.importers.webvr_gamepad import WebVrGamepadImporter
 from vrik import quat
@@ -24,8 +24,7 @@ FILE = "data/vr/nolicence/webvr_gamepad/openvr_gamepads.json"
 
 def open_json(path: Path) -> LoadedRecording:
     recording = WebVrGamepadImporter().open(path)
-    assert isinstance(recording, LoadedRecording)
-    return recording
+    return LoadedRecording(recording.info, read_all(recording))
 
 
 @pytest.fixture(scope="module")
