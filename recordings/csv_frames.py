@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from recordings.base import LoadedRecording, Recording, RecordingInfo, join
+from recordings.base import Recording, RecordingInfo
 from recordings.csv_table import Table, Tally, read_blocks
-from recordings.importers.axes import is_measured, nanoseconds, tracker_sequence
+from recordings.importers.axes import BlockSigns, is_measured, nanoseconds, tell_sign_flips, tracker_sequence
+from recordings.importers.tracks import spread_inside_seconds
+from recordings.spool import Spool, SpooledRecording
 from vrik import quat
-from vrik.arrays import Bools, Floats, Points, Quats
+from vrik.arrays import Bools, Floats, Ints, Points, Quats, Vec3
 from vrik.frames import DeviceClass, TrackedDevice, TrackerSequence, TrackingResult
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockRecording:
-    """A recording that was read in blocks and stays in them, so that nothing is held twice."""
-
-    info: RecordingInfo
-    parts: tuple[TrackerSequence, ...]
-
-    def blocks(self) -> Iterator[TrackerSequence]:
-        """The blocks in order."""
-        yield from self.parts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,69 +26,112 @@ class Samples:
         rotation: (n, k, 4) quaternions (w, x, y, z); NaN where a cell is blank.
         stated: (n, k) false where the file says that the device is not tracked; None when it never says.
         empty: (n, k) true where every number of the sample is zero; None: where the position is.
+        unwrapped: How many of the file's angles are past half a turn, as of a device that turned on and on.
     """
 
     position: Points
     rotation: Quats
     stated: Bools | None = None
     empty: Bools | None = None
+    unwrapped: int = 0
 
 
-def recording_of(
-    table: Table,
-    tally: Tally,
-    name: str,
-    devices: tuple[TrackedDevice, ...],
-    samples_of: Callable[[Floats], Samples],
-    seconds_of: Callable[[Floats], Floats],
-    *,
-    rotation_only: Bools | None = None,
-    stature_m: float | None = None,
-) -> Recording:
+@dataclass(frozen=True, slots=True, eq=False)
+class TableKind:
+    """What a kind of table holds.
+
+    Args:
+        name: Of the format.
+        devices: k devices.
+        samples_of: The (n, columns - 1) numbers beside the time to poses.
+        seconds_of: All (rows,) numbers of the time column to seconds.
+        whole_seconds: Times have no fractions; rows are spread evenly inside each second.
+        rotation_only: (k,) devices that have no position: their samples keep the rotation, are not valid and
+            are FALLBACK_ROTATION_ONLY.
+        quaternions: (k,) devices that have a quaternion in the file; its sign may flip. None: all.
+        moved_by: Asked when all rows are read: (3,) what is added to all positions. [m]
+        stature_m: When the file or the user states it. [m]
+    """
+
+    name: str
+    devices: tuple[TrackedDevice, ...]
+    samples_of: Callable[[Floats], Samples]
+    seconds_of: Callable[[Floats], Floats]
+    whole_seconds: bool = False
+    rotation_only: Bools | None = None
+    quaternions: Bools | None = None
+    moved_by: Callable[[], Vec3] | None = None
+    stature_m: float | None = None
+
+
+def recording_of(table: Table, tally: Tally, kind: TableKind) -> Recording:
     """Read a table whose first wanted column is the time.
 
     Args:
         table: How to read it; ``columns`` begins with the time.
         tally: Takes counts and notes; may hold some already.
-        name: Of the format.
-        devices: k devices.
-        samples_of: The other (n, columns - 1) numbers to poses.
-        seconds_of: All (rows,) numbers of the time column to seconds.
-        rotation_only: (k,) devices that have no position: their samples keep the rotation, are not valid and
-            are FALLBACK_ROTATION_ONLY.
-        stature_m: When the file or the user states it. [m]
+        kind: What it holds.
 
     Raises:
         RecordingError: If it cannot be read, or no row is whole.
     """
-    turning = np.zeros(len(devices), np.bool_) if rotation_only is None else rotation_only
-    worn = np.array([d.device_class != DeviceClass.TRACKING_REFERENCE for d in devices])
-    times, parts, tracked = [], [], False
-    last = quat.identity(len(devices))
+    k = len(kind.devices)
+    turning: Bools = np.zeros(k, np.bool_) if kind.rotation_only is None else kind.rotation_only
+    flipping: Bools = np.ones(k, np.bool_) if kind.quaternions is None else kind.quaternions
+    worn = np.array([d.device_class != DeviceClass.TRACKING_REFERENCE for d in kind.devices])
+    spool, signs, times = Spool(), BlockSigns(k), [np.zeros(0)]
+    tracked, unwrapped = False, 0
     for values in read_blocks(table, tally):
-        samples = samples_of(values[:, 1:])
-        part, valid = _frames(samples, devices, turning, worn, tally.counts)
-        tracked = tracked or bool(valid[:, worn].any())
-        last = _keep_signs(part.rotation, valid, last)
-        times.append(values[:, 0])
-        parts.append(part)
+        samples = kind.samples_of(values[:, 1:])
+        part, measured = _frames(samples, kind.devices, turning, worn, tally.counts)
+        tracked = tracked or bool(measured[:, worn].any())
+        signs.count(samples.rotation, measured & flipping)
+        signs.go_on(part.rotation, measured)
+        unwrapped += samples.unwrapped
+        times.append(values[:, 0].copy())
+        spool.add(part)
     tally.tell(table)
+    tell_sign_flips(signs.flips, tally.counts, tally.notes)
+    if unwrapped:
+        tally.counts["unwrapped angles"] = unwrapped
+        tally.notes.append(f"angles past +-180 degrees: {unwrapped}; they are the same turns as within")
     if tally.rows and not tracked:
         tally.notes.append(
             "nothing is tracked: every device that could be worn is zero or blank in every row"
         )
-    time_ns, replaced = nanoseconds(seconds_of(np.concatenate(times) if times else np.zeros(0)))
+    time_ns = _times(kind.seconds_of(np.concatenate(times)), kind.whole_seconds, tally)
+    move = np.zeros(3) if kind.moved_by is None else kind.moved_by()
+    info = RecordingInfo(
+        table.path,
+        kind.name,
+        kind.devices,
+        kind.stature_m,
+        counts=dict(tally.counts),
+        notes=tuple(tally.notes),
+    )
+    recording = spool.recording(info, time_ns)
+    return _moved(recording, move) if move.any() else recording
+
+
+def _times(seconds: Floats, whole_seconds: bool, tally: Tally) -> Ints:
+    """(n,) times that never step back. [ns]"""
+    time_ns, replaced = nanoseconds(seconds)
     if replaced:
         tally.counts["times out of order"] = replaced
         tally.notes.append(f"times that are unreadable or step back: {replaced}; they repeat the time before")
-    ends = np.cumsum([len(part) for part in parts], dtype=np.int64)
-    timed = tuple(replace(p, time_ns=time_ns[end - len(p) : end]) for p, end in zip(parts, ends, strict=True))
-    info = RecordingInfo(
-        Path(table.path), name, devices, stature_m, counts=dict(tally.counts), notes=tuple(tally.notes)
-    )
-    if len(timed) < 2:
-        return LoadedRecording(info, join(devices, timed))
-    return BlockRecording(info, timed)
+    if not whole_seconds or not len(time_ns):
+        return time_ns
+    tally.notes.append("times have whole seconds in the file; rows are spread evenly inside each second")
+    spread, _ = nanoseconds(spread_inside_seconds(np.asarray(time_ns * 1e-9, np.float64)))
+    return spread
+
+
+def _moved(recording: SpooledRecording, by: Vec3) -> SpooledRecording:
+    """The same, with all positions moved."""
+    spool = Spool()
+    for block in recording.blocks():
+        spool.add(replace(block, position=block.position + by))
+    return spool.recording(recording.info)
 
 
 def _frames(
@@ -121,25 +153,15 @@ def _frames(
             ("samples not tracked", ~stated),
             ("placeholder samples", stated & empty),
             ("blank samples", stated & blank),
+            ("samples that are no pose", stated & ~empty & ~blank),
         ):
             if n := int(np.count_nonzero(wrong & what)):
                 counts[name] = counts.get(name, 0) + n
+    time_ns = np.zeros(len(valid), np.int64)
     if not turning.any():
-        return tracker_sequence(np.zeros(len(valid), np.int64), devices, position, rotation, valid), valid
+        return tracker_sequence(time_ns, devices, position, rotation, valid), valid
     turned = stated & turning & quat.is_rotation(rotation)
-    both = tracker_sequence(np.zeros(len(valid), np.int64), devices, position, rotation, valid | turned)
+    both = tracker_sequence(time_ns, devices, position, rotation, valid | turned)
     result = np.where(turned, TrackingResult.FALLBACK_ROTATION_ONLY, both.result).astype(np.int64)
     moved = np.where(turned[..., None], np.nan, both.position)
     return replace(both, position=moved, valid=valid & ~turned, result=result), valid | turned
-
-
-def _keep_signs(rotation: Quats, measured: Bools, last: Quats) -> Quats:
-    """Turn a block's signs, in place, to go on from the (k, 4) rotations before it; returns its last ones."""
-    last = last.copy()
-    for k in range(len(last)):
-        rows = np.flatnonzero(measured[:, k])
-        if len(rows):
-            if rotation[rows[0], k] @ last[k] < 0.0:
-                rotation[rows, k] *= -1.0
-            last[k] = rotation[rows[-1], k]
-    return last

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from recordings.csv_table import SEPARATORS
+from recordings.csv_text import SEPARATORS
 from vrik.arrays import Floats
 from vrik.errors import UsageError
 from vrik.frames import ROLES, DeviceClass

@@ -6,22 +6,29 @@ text where a number should be is read cell by cell. What was met on the way is c
 
 from __future__ import annotations
 
-import codecs
-import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from recordings.csv_text import (
+    LONGEST_LINE,
+    Header,
+    cells_of,
+    encoding_of,
+    first_lines,
+    number_in,
+    separator_of,
+)
 from vrik.arrays import Floats
 from vrik.errors import DamagedRecordingError, RecordingError
 
 BLOCK_CHARS = 1 << 21
 """How much text is read at a time."""
 
-SEPARATORS = (";", "\t", ",", "|", " ")
-"""What may stand between cells, in the order of looking; a blank stands for any run of blanks."""
+RECENT_ROWS = 1000
+"""With so many rows before it a last row without a line end is compared."""
 
 _BLANK = 1.7e308
 """Stands for a blank cell while numpy parses a block."""
@@ -41,6 +48,7 @@ class Table:
         first_line: How many lines stand before the first row.
         decimal: "." or ","; "" takes commas for decimal ones when they do not separate cells.
         missing: Words that mean "no value", besides the empty cell.
+        clock: Reads the first of ``columns`` when its cells are no plain numbers; NaN for what is no time.
     """
 
     path: Path
@@ -50,6 +58,34 @@ class Table:
     first_line: int = 1
     decimal: str = ""
     missing: tuple[str, ...] = ()
+    clock: Callable[[str], float] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        header: Header,
+        wanted: Sequence[str],
+        tally: Tally,
+        clock: Callable[[str], float] | None = None,
+    ) -> Table:
+        """The columns with some names; those that repeat are counted and told, and the first is read."""
+        if again := header.repeated(wanted):
+            tally.counts["repeated columns"] = len(again)
+            tally.notes.append(f"columns whose name repeats: {', '.join(again)}; the first of each is read")
+        columns = tuple(header.at[name] for name in wanted)
+        return cls(header.path, header.separator, len(header.names), columns, clock=clock)
+
+    @classmethod
+    def without_header(
+        cls, path: Path, width: int, columns: tuple[int, ...], clock: Callable[[str], float] | None = None
+    ) -> Table:
+        """Rows from the first line on.
+
+        Raises:
+            RecordingError: If it cannot be read.
+        """
+        separator = separator_of("".join(first_lines(path, 1)))
+        return cls(path, separator, width, columns, first_line=0, clock=clock)
 
 
 @dataclass(slots=True)
@@ -93,66 +129,21 @@ class Tally:
                 f"rows with a wrong number of cells, left out: {self.rows_skipped}; "
                 f"the first: {self.first_skipped}"
             )
+        for what, n in (("blank cells", self.blank_cells), ("unreadable cells", self.unreadable_cells)):
+            if n:
+                self.counts[what] = n
         if self.decimal_commas:
             self.notes.append("numbers have decimal commas; read as decimal points")
-
-
-def encoding_of(head: bytes) -> str:
-    """UTF-8, or UTF-16 when the file begins with its mark, as spreadsheets write it."""
-    return "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-
-
-def looks_like_table(head: bytes) -> bool:
-    """Whether a file begins with a line of several cells: a time and some pose at least."""
-    encoding = encoding_of(head)
-    if encoding != "utf-16" and b"\0" in head:
-        return False
-    lines = head.decode(encoding, errors="replace").splitlines()
-    return bool(lines) and len(cells_of(lines[0], separator_of(lines[0]))) >= 4
-
-
-def first_lines(path: Path, count: int) -> list[str]:
-    """The first ``count`` lines without their ends; fewer when the file is shorter.
-
-    Raises:
-        RecordingError: If it cannot be read.
-    """
-    try:
-        with path.open("rb") as stream:
-            encoding = encoding_of(stream.read(4))
-        with path.open(encoding=encoding, errors="replace") as text:
-            return [line.rstrip("\n") for _, line in zip(range(count), text, strict=False)]
-    except OSError as error:
-        raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
-
-
-def separator_of(line: str) -> str:
-    """What stands between the cells of a header."""
-    return next((s for s in SEPARATORS if s in line.strip()), ",")
-
-
-def cells_of(line: str, separator: str) -> list[str]:
-    """The cells of one line, without quotes and blanks around them."""
-    if separator == " ":
-        line = " ".join(line.split())
-    if '"' in line:
-        try:
-            return [
-                cell.strip() for cell in next(csv.reader([line], delimiter=separator, skipinitialspace=True))
-            ]
-        except csv.Error:
-            pass  # a cell beyond the reader's limit: no table of numbers has one
-    return [cell.strip().strip('"') for cell in line.split(separator)]
 
 
 def read_blocks(table: Table, tally: Tally) -> Iterator[Floats]:
     """(n, columns) numbers, NaN where a cell is blank or no number; all rows of the file in order.
 
-    Rows with a wrong number of cells are left out, and so is a last line without an end, since its
-    last number may be cut.
+    Rows with a wrong number of cells are left out. So is a last line without an end, since its last number
+    may be cut; it is believed only if that number has as many decimals, at least one, as in all rows before.
 
     Raises:
-        DamagedRecordingError: If it ends inside the lines before the first row.
+        DamagedRecordingError: If it ends inside the lines before the first row, or a line never ends.
         RecordingError: If it cannot be read.
     """
     try:
@@ -160,22 +151,45 @@ def read_blocks(table: Table, tally: Tally) -> Iterator[Floats]:
             encoding = encoding_of(head.read(4))
         with table.path.open(encoding=encoding, errors="replace") as stream:
             for _ in range(table.first_line):
-                if not stream.readline().endswith("\n"):
+                if not stream.readline(LONGEST_LINE).endswith("\n"):
                     raise DamagedRecordingError(
                         f"{table.path.name} ends before its first row; copy it again from its source"
                     )
             at, rest = table.first_line + 1, ""
+            recent: list[str] = []
             while chunk := stream.read(BLOCK_CHARS):
                 text, _, rest = (rest + chunk).rpartition("\n")
                 lines = text.split("\n") if text else []
                 values = _numbers(lines, at, table, tally)
                 at += len(lines)
+                recent = (recent + lines)[-RECENT_ROWS:]
+                if len(rest) > LONGEST_LINE:
+                    raise DamagedRecordingError(
+                        f"line {at} of {table.path.name} never ends; copy the file again from its source"
+                    )
                 if len(values):
                     tally.rows += len(values)
                     yield values
-            tally.rows_cut = 1 if rest.strip() else 0
+            if _is_whole(rest, recent, table):
+                tally.rows += 1
+                yield _numbers([rest], at, table, tally)
+            else:
+                tally.rows_cut = 1 if rest.strip() else 0
     except OSError as error:
         raise RecordingError(f"cannot read {table.path}: {error.strerror or error}") from error
+
+
+def _is_whole(last: str, recent: Sequence[str], table: Table) -> bool:
+    """Whether a last line without an end is a whole row, as far as anybody can know."""
+
+    def decimals(row: str) -> int:
+        digits = row.rstrip().rpartition(table.separator)[2].replace(",", ".").rpartition(".")
+        return len(digits[2]) if digits[1] and digits[2].isdigit() else 0
+
+    if len(cells_of(last, table.separator)) != table.width or not decimals(last):
+        return False
+    before = {decimals(row) for row in recent if row.strip()}
+    return before == {decimals(last)}
 
 
 def _numbers(lines: list[str], at: int, table: Table, tally: Tally) -> Floats:
@@ -199,11 +213,11 @@ def _numbers(lines: list[str], at: int, table: Table, tally: Tally) -> Floats:
         rows = [row.replace(",", ".") for row in rows]
         tally.decimal_commas = True
     try:
-        return _parsed(rows, table)
+        return _parsed(rows, rows, table)
     except ValueError:
         pass
     try:
-        values = _parsed(_filled(rows, table), table)
+        values = _parsed(_filled(rows, table), rows, table)
     except ValueError:
         return _cell_by_cell(rows, at, table, tally)
     blank = values == _BLANK
@@ -220,19 +234,24 @@ def _fits(row: str, found: int, line: int, table: Table, tally: Tally) -> bool:
         return True
     if row.strip():
         tally.first_skipped = tally.first_skipped or (
-            f"line {line} has {found + 1} cells where the header names {table.width}"
+            f"line {line} has {found + 1} cells instead of {table.width}"
         )
         tally.rows_skipped += 1
         tally.last_is_short = found < wanted
     return False
 
 
-def _parsed(rows: list[str], table: Table) -> Floats:
-    """The wanted columns. ValueError when a wanted cell is no number."""
-    values = np.loadtxt(rows, delimiter=table.separator, usecols=table.columns, comments=None, ndmin=2)
+def _parsed(rows: list[str], written: list[str], table: Table) -> Floats:
+    """The wanted columns; a clock reads its cells as written. ValueError when another is no number."""
+    columns = table.columns if table.clock is None else table.columns[1:]
+    values = np.loadtxt(rows, delimiter=table.separator, usecols=columns, comments=None, ndmin=2)
     if len(values) != len(rows):
         raise ValueError("a row was taken for an empty line")
-    return values
+    if table.clock is None:
+        return values
+    clock, first = table.clock, table.columns[0]
+    times = [clock(row.split(table.separator, first + 1)[first].strip()) for row in written]
+    return np.column_stack([times, values])
 
 
 def _filled(rows: list[str], table: Table) -> list[str]:
@@ -255,7 +274,11 @@ def _cell_by_cell(lines: Sequence[str], at: int, table: Table, tally: Tally) -> 
     for i, line in enumerate(lines):
         cells = cells_of(line, table.separator)
         if _fits(line, len(cells) - 1, at + i, table, tally):
-            values.append([_number(cells[column], table, tally) for column in table.columns])
+            plain = table.columns if table.clock is None else table.columns[1:]
+            numbers = [_number(cells[column], table, tally) for column in plain]
+            values.append(
+                numbers if table.clock is None else [table.clock(cells[table.columns[0]]), *numbers]
+            )
     return np.array(values, np.float64).reshape(len(values), len(table.columns))
 
 
@@ -264,13 +287,12 @@ def _number(cell: str, table: Table, tally: Tally) -> float:
     if not cell or cell in table.missing:
         tally.blank_cells += 1
         return np.nan
-    if table.decimal != "." and cell.count(",") == 1 and "." not in cell:
-        cell = cell.replace(",", ".")
-        tally.decimal_commas = True
     if cell.lower() in _WORDS:
         return _WORDS[cell.lower()]
-    try:
-        return float(cell if "_" not in cell else "")
-    except ValueError:
+    commas = table.decimal != "." and cell.count(",") == 1 and "." not in cell
+    value = number_in(cell) if commas or "," not in cell else np.nan
+    if np.isnan(value) and cell.lower().lstrip("+-") != "nan":
         tally.unreadable_cells += 1
-        return np.nan
+    elif commas:
+        tally.decimal_commas = True
+    return value

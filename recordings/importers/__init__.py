@@ -56,7 +56,7 @@ def find_importer(path: str | Path) -> Importer:
         UnknownFormatError: If it is empty, or nobody recognises it.
     """
     from recordings.csv_mapping import TABLE_SUFFIXES, own_map
-    from recordings.csv_table import looks_like_table
+    from recordings.csv_text import looks_like_table
 
     path = Path(path)
     if not path.exists():

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from recordings.base import Recording
-from recordings.csv_frames import Samples, recording_of
-from recordings.csv_table import Table, Tally, cells_of, encoding_of, first_lines, separator_of
+from recordings.csv_frames import Samples, TableKind, recording_of
+from recordings.csv_table import Table, Tally
+from recordings.csv_text import Header, names_in
 from recordings.importers.axes import device_for_role
 from vrik.arrays import Floats
 from vrik.errors import RecordingError
@@ -36,8 +37,7 @@ class AlyxCsvImporter:
 
     def recognises(self, head: bytes, path: Path) -> bool:
         """By the column names."""
-        line = head.decode(encoding_of(head), errors="replace").replace("\r", "\n").split("\n", 1)[0]
-        names = set(cells_of(line, separator_of(line)))
+        names = set(names_in(head))
         return TIME in names and any(f"{device}_pos_x" in names for device in ROLES)
 
     def open(self, path: Path) -> Recording:
@@ -47,28 +47,22 @@ class AlyxCsvImporter:
             DamagedRecordingError: If no row is complete.
             RecordingError: If no device has all its columns.
         """
-        line = first_lines(path, 1)[0]
-        separator = separator_of(line)
-        names = cells_of(line, separator)
-        at = {name: i for i, name in reversed(list(enumerate(names)))}
-        whole = [d for d in ROLES if all(f"{d}_{part}" in at for part in PARTS)]
-        if not whole or TIME not in at:
+        header = Header.of(path)
+        whole = [d for d in ROLES if all(f"{d}_{part}" in header.at for part in PARTS)]
+        if not whole or TIME not in header.at:
             raise RecordingError(f"{path.name} has no {TIME} or no device with seven columns; {_EXPECTED}")
-        incomplete = [d for d in ROLES if d not in whole and any(f"{d}_{part}" in at for part in PARTS)]
-        columns = (at[TIME], *(at[f"{d}_{part}"] for d in whole for part in PARTS))
+        incomplete = [
+            d for d in ROLES if d not in whole and any(f"{d}_{part}" in header.at for part in PARTS)
+        ]
         tally = Tally(notes=[f"{d} lacks some of its seven columns and is left out" for d in incomplete])
-        recording = recording_of(
-            Table(path, separator, len(names), columns),
-            tally,
+        wanted = [TIME, *(f"{d}_{part}" for d in whole for part in PARTS)]
+        kind = TableKind(
             self.name,
             tuple(device_for_role(ROLES[d], d) for d in whole),
             _samples,
             lambda times: _seconds(times, tally),
         )
-        for what, n in (("blank cells", tally.blank_cells), ("unreadable cells", tally.unreadable_cells)):
-            if n:
-                recording.info.counts[what] = n
-        return recording
+        return recording_of(Table.of(header, wanted, tally), tally, kind)
 
 
 def _samples(values: Floats) -> Samples:

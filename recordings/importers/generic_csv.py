@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from recordings.base import Recording
-from recordings.csv_frames import Samples, recording_of
+from recordings.csv_frames import Samples, TableKind, recording_of
 from recordings.csv_mapping import TABLE_SUFFIXES, Column, ColumnMap, folder_map, own_map, read_map
-from recordings.csv_table import Table, Tally, cells_of, encoding_of, first_lines, separator_of
+from recordings.csv_table import Table, Tally
+from recordings.csv_text import cells_of, first_lines, is_text, separator_of
 from recordings.importers.axes import LONGEST_S
 from vrik import quat
 from vrik.arrays import Bools, Floats, Points, Quats
@@ -36,8 +37,7 @@ class GenericCsvImporter:
 
     def recognises(self, head: bytes, path: Path) -> bool:
         """Text with a mapping file for it."""
-        text = encoding_of(head) == "utf-16" or b"\0" not in head
-        return text and self._map_of(path) is not None
+        return is_text(head) and self._map_of(path) is not None
 
     def open(self, path: Path) -> Recording:
         """Read the whole table.
@@ -79,20 +79,16 @@ class GenericCsvImporter:
         )
         tally = Tally(notes=[f"read as {columns.name} says"])
         devices = tuple(TrackedDevice(d.name, d.device_class, d.role, d.model) for d in mapping.devices)
-        recording = recording_of(
-            table,
-            tally,
+        kind = TableKind(
             self.name,
             devices,
             lambda values: _samples(values, mapping),
             lambda times: _seconds(times, mapping, path, tally),
             rotation_only=np.array([not d.position for d in mapping.devices]),
+            quaternions=np.array([len(d.rotation) == 4 for d in mapping.devices]),
             stature_m=mapping.stature_m,
         )
-        for what, n in (("blank cells", tally.blank_cells), ("unreadable cells", tally.unreadable_cells)):
-            if n:
-                recording.info.counts[what] = n
-        return recording
+        return recording_of(table, tally, kind)
 
     def _map_of(self, path: Path) -> Path | None:
         return self._columns or own_map(path) or folder_map(path)

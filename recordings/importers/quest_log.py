@@ -12,21 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from recordings.base import LoadedRecording, Recording, RecordingInfo
-from recordings.importers.axes import (
-    LONGEST_S,
-    device_for_role,
-    is_measured,
-    openvr_from_unity,
-    tracker_sequence,
-)
-from recordings.importers.csv_rows import lines_of, number, numbers, separator_of, whole_rows
+from recordings.base import Recording
+from recordings.csv_frames import Samples, TableKind, recording_of
+from recordings.csv_table import Table, Tally
+from recordings.csv_text import number_in, rows_in
+from recordings.importers.axes import device_for_role, openvr_from_unity
 from vrik import quat
-from vrik.arrays import Ints
-from vrik.errors import DamagedRecordingError
+from vrik.arrays import Floats
 
 WIDTH = 16
-TICK_NS = 100
+TICK_S = 1e-7
 
 _TICKS_RANGE = (5 * 10**17, 10**18)  # years 1585 to 3169
 _LOOKED_AT = 50
@@ -42,45 +37,44 @@ class QuestLogImporter:
 
     def recognises(self, head: bytes, path: Path) -> bool:
         """By 16 columns in the first rows, two of ticks first and a quaternion last."""
-        lines, _ = lines_of(head)
-        separator = separator_of(lines[0]) if lines else ","
-        cells = [line.split(separator) for line in lines[:_LOOKED_AT] if line.strip()]
+        cells = rows_in(head, _LOOKED_AT)
         if not cells or any(len(row) != WIDTH for row in cells):
             return False
         good = [
             row
             for row in cells
             if None not in (_ticks(row[0]), _ticks(row[1]))
-            and quat.is_rotation(np.array([number(c) for c in row[12:]]))
+            and quat.is_rotation(np.array([number_in(cell) for cell in row[12:]]))
         ]
         return len(good) > 0.5 * len(cells)
 
     def open(self, path: Path) -> Recording:
-        """Read the whole log; rows that are cut are left out and counted.
+        """Read the log; rows that are cut are left out and counted.
 
         Raises:
             DamagedRecordingError: If no row is complete.
         """
-        lines, unfinished = lines_of(path.read_bytes())
-        counts: dict[str, int] = {}
-        notes: list[str] = []
-        separator = separator_of(lines[0] if lines else unfinished)
-        rows = whole_rows(lines, unfinished, WIDTH, counts, notes, separator=separator)
-        if not rows:
-            raise DamagedRecordingError(
-                f"{path.name} has no complete row of {WIDTH} columns; copy it again from its source"
-            )
-        values = numbers(rows, range(9, WIDTH), counts, notes, separator=separator)
-        position, rotation = openvr_from_unity(values[:, None, :3], quat.wxyz_from_xyzw(values[:, None, 3:]))
-        valid = is_measured(position, rotation)
-        blank = np.isnan(values).any(axis=-1)
-        for name, what in (("blank samples", blank), ("placeholder samples", ~blank & ~valid[:, 0])):
-            if lost := int(np.count_nonzero(what)):
-                counts[name] = lost
-        time_ns = _times([_ticks(row.partition(separator)[0]) for row in rows], counts, notes)
-        sequence = tracker_sequence(time_ns, _DEVICES, position, rotation, valid)
-        info = RecordingInfo(path, self.name, _DEVICES, counts=counts, notes=tuple(notes))
-        return LoadedRecording(info, sequence)
+        table = Table.without_header(path, WIDTH, (0, *range(9, WIDTH)), _Clock())
+        return recording_of(table, Tally(), TableKind(self.name, _DEVICES, _samples, lambda times: times))
+
+
+def _samples(values: Floats) -> Samples:
+    return Samples(*openvr_from_unity(values[:, None, :3], quat.wxyz_from_xyzw(values[:, None, 3:])))
+
+
+class _Clock:
+    """Seconds from the first readable row on; NaN for a cell that is no time."""
+
+    def __init__(self) -> None:
+        self._first: int | None = None
+
+    def __call__(self, cell: str) -> float:
+        ticks = _ticks(cell)
+        if ticks is None:
+            return float("nan")
+        if self._first is None:
+            self._first = ticks
+        return (ticks - self._first) * TICK_S
 
 
 def _ticks(cell: str) -> int | None:
@@ -90,21 +84,3 @@ def _ticks(cell: str) -> int | None:
         return None
     low, high = _TICKS_RANGE
     return int(cell) if low <= int(cell) < high else None
-
-
-def _times(ticks: list[int | None], counts: dict[str, int], notes: list[str]) -> Ints:
-    """(n,) times from the first readable row on; never backwards. [ns]"""
-    first = next((t for t in ticks if t is not None), 0)
-    last = replaced = 0
-    times = np.zeros(len(ticks), np.int64)
-    for i, tick in enumerate(ticks):
-        now = -1 if tick is None else (tick - first) * TICK_NS
-        if last <= now < LONGEST_S * 1e9:
-            last = now
-        else:
-            replaced += 1
-        times[i] = last
-    if replaced:
-        counts["times out of order"] = replaced
-        notes.append(f"times that are unreadable or step back: {replaced}; they repeat the time before")
-    return times

@@ -15,25 +15,22 @@ tracker without any rotation out of the body, and their positions stay for compa
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from recordings.base import LoadedRecording, Recording, RecordingInfo
-from recordings.importers.axes import (
-    device_for_role,
-    is_measured,
-    nanoseconds,
-    openvr_from_unity,
-    tracker_sequence,
-)
-from recordings.importers.csv_rows import lines_of, numbers, separator_of, whole_rows
+from recordings.base import Recording
+from recordings.csv_frames import Samples, TableKind, recording_of
+from recordings.csv_table import Table, Tally
+from recordings.csv_text import Header, names_in
+from recordings.importers.axes import device_for_role, is_measured, openvr_from_unity
 from recordings.importers.floor import AT_ZERO_M, TYPICAL_EYE_M, floor_from_knees
-from recordings.importers.tracks import spread_inside_seconds
 from vrik import quat
-from vrik.arrays import Bools, Floats, Points
-from vrik.errors import DamagedRecordingError, RecordingError
+from vrik.arrays import Bools, Floats, Vec3
+from vrik.errors import RecordingError
 
 _DEVICES = {"Headset": "head", "LController": "left_hand", "RController": "right_hand"}
 _PLACES = {
@@ -58,76 +55,75 @@ class SteamVrCsvImporter:
 
     def recognises(self, head: bytes, path: Path) -> bool:
         """By the column names: ``DateTime``, and the headset's position."""
-        names = _names(head.decode("utf-8-sig", errors="replace").split("\n", 1)[0])
-        return "DateTime" in names and {"HeadsetX", "HeadsetY", "HeadsetZ"} <= set(names)
+        return {"DateTime", "HeadsetX", "HeadsetY", "HeadsetZ"} <= set(names_in(head))
 
     def open(self, path: Path) -> Recording:
-        """Read the whole table; rows that are cut or too long are left out, blank samples are not valid.
+        """Read the table; rows that are cut or too long are left out, blank samples are not valid.
 
         Raises:
             DamagedRecordingError: If it ends inside the header, or no row is complete.
             RecordingError: If the headset lacks some of its columns.
         """
-        lines, unfinished = lines_of(path.read_bytes())
-        if not lines:
-            raise DamagedRecordingError(f"{path.name} ends inside its header; copy it again from its source")
-        names = _names(lines[0])
-        column = {name: i for i, name in reversed(list(enumerate(names)))}
-        posed = [d for d in _DEVICES if all(c in column for c in (*_xyz(d), *_xyzw(d)))]
-        placed = [d for d in _PLACES if all(c in column for c in _xyz(d))]
-        if "Headset" not in posed or "DateTime" not in column:
+        header = Header.of(path)
+        posed = [d for d in _DEVICES if all(c in header.at for c in (*_xyz(d), *_xyzw(d)))]
+        placed = [d for d in _PLACES if all(c in header.at for c in _xyz(d))]
+        if "Headset" not in posed or "DateTime" not in header.at:
             raise RecordingError(
                 f"{path.name} lacks a column of the headset's pose; expected DateTime, HeadsetX, HeadsetY, "
                 "HeadsetZ, HeadsetQuaternionX, ... as the SteamVR study wrote them"
             )
-        counts: dict[str, int] = {}
-        notes = [f"{d} lacks some of its columns and is left out" for d in _incomplete(column, posed, placed)]
-        separator = separator_of(lines[0])
-        rows = whole_rows(lines[1:], unfinished, len(names), counts, notes, separator=separator, first_line=2)
-        if not rows and counts:
-            raise DamagedRecordingError(
-                f"{path.name} has no complete row; copy it again from its source, with decimal points if it "
-                "has decimal commas"
-            )
-        wanted = [c for d in posed for c in (*_xyz(d), *_xyzw(d))] + [c for d in placed for c in _xyz(d)]
-        scaled = "Scale" in column
-        at = [column[c] for c in (*wanted, "Scale")] if scaled else [column[c] for c in wanted]
-        values = numbers(rows, at, counts, notes, separator=separator)
-        n, k = len(rows), len(posed) + len(placed)
-        split = 7 * len(posed)
-        poses = values[:, :split].reshape(n, len(posed), 7)
-        points = values[:, split : split + 3 * len(placed)].reshape(n, len(placed), 3)
-        place = np.concatenate([poses[..., :3], points], axis=1)
-        turn = quat.identity(n, k)
-        turn[:, : len(posed)] = quat.wxyz_from_xyzw(poses[..., 3:])
-        if scaled:
-            place = place * _scale(values[:, -1], notes)[:, None, None]
-        position, rotation = openvr_from_unity(place, turn)
-        valid = is_measured(position, rotation)
-        position[..., 1] -= _floor(position, valid, [*posed, *placed], notes)
-
-        blank: Bools = np.asarray(np.isnan(place).any(axis=-1) | np.isnan(turn).any(axis=-1))
-        for name, what in (("blank samples", blank), ("placeholder samples", ~blank & ~valid)):
-            if lost := int(np.count_nonzero(what)):
-                counts[name] = lost
-        time_ns = _times([row.split(separator)[column["DateTime"]] for row in rows], counts, notes)
+        incomplete = _incomplete(header.at, posed, placed)
+        tally = Tally(notes=[f"{d} lacks some of its columns and is left out" for d in incomplete])
         if placed:
-            notes.append(
+            tally.notes.append(
                 f"positions only: {', '.join(placed)} have no rotation in the file; they are kept, and are "
                 "no part of the body"
             )
+        wanted = ["DateTime", *(c for d in posed for c in (*_xyz(d), *_xyzw(d)))]
+        wanted += [c for d in placed for c in _xyz(d)] + (["Scale"] if "Scale" in header.at else [])
+        study = _Study(posed, placed, tally)
         devices = (
             *(device_for_role(_DEVICES[d], d) for d in posed),
             *(device_for_role("", d, f"tracker on the {_PLACES[d]}, position only") for d in placed),
         )
-        sequence = tracker_sequence(time_ns, devices, position, rotation, valid)
-        return LoadedRecording(
-            RecordingInfo(path, self.name, devices, counts=counts, notes=tuple(notes)), sequence
+        kind = TableKind(
+            self.name, devices, study.samples, _from_the_first, whole_seconds=True, moved_by=study.floor
         )
+        return recording_of(Table.of(header, wanted, tally, _seconds), tally, kind)
 
 
-def _names(header: str) -> list[str]:
-    return [name.strip().strip('"') for name in header.split(separator_of(header))]
+class _Study:
+    """Turns rows to poses, and gathers what tells the scale and the floor when all are read."""
+
+    def __init__(self, posed: Sequence[str], placed: Sequence[str], tally: Tally) -> None:
+        self._posed, self._placed, self._tally = len(posed), len(placed), tally
+        names = (*posed, *placed)
+        self._watched = [names.index(n) for n in ("Headset", "LeftKnee", "RightKnee") if n in names]
+        self._heights: list[Floats] = [np.zeros((0, len(self._watched)))]
+        self._scales: list[Floats] = [np.zeros(0)]
+
+    def samples(self, values: Floats) -> Samples:
+        """Poses in OpenVR's axes, in human size, over the file's own zero."""
+        n, split = len(values), 7 * self._posed
+        poses = values[:, :split].reshape(n, self._posed, 7)
+        points = values[:, split : split + 3 * self._placed].reshape(n, self._placed, 3)
+        place = np.concatenate([poses[..., :3], points], axis=1)
+        turn = quat.identity(n, self._posed + self._placed)
+        turn[:, : self._posed] = quat.wxyz_from_xyzw(poses[..., 3:])
+        if values.shape[1] > split + 3 * self._placed:
+            scale = values[:, -1].copy()
+            self._scales.append(scale)
+            place = place * np.where(_usable(scale), scale, 1.0)[:, None, None]
+        position, rotation = openvr_from_unity(place, turn)
+        heights = np.where(is_measured(position, rotation), position[..., 1], np.nan)
+        self._heights.append(heights[:, self._watched])
+        return Samples(position, rotation)
+
+    def floor(self) -> Vec3:
+        """What moves the floor to zero; tells how it was found, and the scale."""
+        _tell_scale(np.concatenate(self._scales), self._tally.notes)
+        heights = np.concatenate(self._heights)
+        return np.array([0.0, -_floor(heights[:, 0], heights[:, 1:], self._tally.notes), 0.0])
 
 
 def _xyz(device: str) -> list[str]:
@@ -147,9 +143,13 @@ def _incomplete(column: dict[str, int], posed: list[str], placed: list[str]) -> 
     ]
 
 
-def _scale(scale: Floats, notes: list[str]) -> Floats:
-    """(n,) what lengths are multiplied by."""
-    good = np.isfinite(scale) & (scale > 0.0)
+def _usable(scale: Floats) -> Bools:
+    return np.isfinite(scale) & (scale > 0.0)
+
+
+def _tell_scale(scale: Floats, notes: list[str]) -> None:
+    """What lengths were multiplied by."""
+    good = _usable(scale)
     if good.any() and np.any(scale[good] != 1.0):
         usual = float(np.median(scale[good]))
         notes.append(
@@ -160,15 +160,17 @@ def _scale(scale: Floats, notes: list[str]) -> Floats:
         notes.append(
             f"rows without a usable Scale: {int((~good).sum())}; their lengths are taken as they are"
         )
-    return np.where(good, scale, 1.0)
 
 
-def _floor(position: Points, valid: Bools, names: list[str], notes: list[str]) -> float:
-    """Height of the floor over the file's zero, and a note that says how it was found. [m]"""
-    height = np.where(valid, position[..., 1], np.nan)
-    head = height[:, names.index("Headset")]
-    knees = [names.index(knee) for knee in ("LeftKnee", "RightKnee") if knee in names]
-    floor = floor_from_knees(head, height[:, knees])
+def _floor(head: Floats, knees: Floats, notes: list[str]) -> float:
+    """Height of the floor over the file's zero, and a note that says how it was found. [m]
+
+    Args:
+        head: (n,) heights, NaN where unknown. [m]
+        knees: (n, 0 to 2) heights, NaN where unknown. [m]
+        notes: Gets the note.
+    """
+    floor = floor_from_knees(head, knees)
     how = "from the standing distance of head and knees, good to about 10 cm"
     if floor is None and np.isfinite(head).any():
         standing = float(np.nanpercentile(head, 95.0))
@@ -181,20 +183,13 @@ def _floor(position: Points, valid: Bools, names: list[str], notes: list[str]) -
     return floor
 
 
-def _times(stamps: list[str], counts: dict[str, int], notes: list[str]) -> np.ndarray:
-    """(n,) times from the first stamp on. [ns]"""
-    seconds = np.array([_seconds(stamp) for stamp in stamps], np.float64)
+def _from_the_first(seconds: Floats) -> Floats:
+    """Times from the first readable stamp on. [s]"""
     known = seconds[np.isfinite(seconds)]
-    whole_ns, replaced = nanoseconds(seconds - known[0]) if len(known) else nanoseconds(seconds)
-    if replaced:
-        counts["times out of order"] = replaced
-        notes.append(f"times that are unreadable or step back: {replaced}; they repeat the time before")
-    if len(stamps):
-        notes.append("times have whole seconds in the file; rows are spread evenly inside each second")
-    spread, _ = nanoseconds(spread_inside_seconds(np.asarray(whole_ns * 1e-9, np.float64)))
-    return spread
+    return seconds - known[0] if len(known) else seconds
 
 
+@lru_cache(maxsize=64)
 def _seconds(stamp: str) -> float:
     """``year-day-month--hour-minute-second`` as seconds; NaN when it is no time. [s]"""
     match = _STAMP.fullmatch(stamp.strip().strip('"'))

@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from recordings.base import Recording
-from recordings.csv_frames import Samples, recording_of
-from recordings.csv_table import Table, Tally, cells_of, first_lines, separator_of
+from recordings.csv_frames import Samples, TableKind, recording_of
+from recordings.csv_table import Table, Tally
+from recordings.csv_text import Header, names_in
 from vrik import quat
 from vrik.arrays import Floats
 from vrik.errors import RecordingError
@@ -41,9 +42,8 @@ class ViveCsvImporter:
 
     def recognises(self, head: bytes, path: Path) -> bool:
         """By the column names: ``timestamp`` first, then six for some device."""
-        line = head.decode("utf-8-sig", errors="replace").split("\n", 1)[0]
-        names = [c.strip().strip('"') for c in re.split(r"[,;\t]", line)]
-        known = (_COLUMN.fullmatch(c) for c in names)
+        names = names_in(head)
+        known = (_COLUMN.fullmatch(name) for name in names)
         return names[0].lower() == "timestamp" and any(m and m[1].lower() in _CLASSES for m in known)
 
     def open(self, path: Path) -> Recording:
@@ -55,38 +55,47 @@ class ViveCsvImporter:
             DamagedRecordingError: If no row is complete.
             RecordingError: If the columns do not name a device, or numbers hold the separator.
         """
-        line = first_lines(path, 1)[0]
-        table, devices, incomplete = _read_header(line, path)
+        header = Header.of(path)
+        devices, incomplete = _devices(header)
         tally = Tally(notes=[f"{name} lacks some of its six columns and is left out" for name in incomplete])
-        recording = recording_of(table, tally, self.name, devices, _samples, lambda times: times)
-        if bad := tally.blank_cells + tally.unreadable_cells:
-            recording.info.counts["unreadable cells"] = bad
-        return recording
+        wanted = [header.names[0], *(f"{d.serial}_{axis}" for d in devices for axis in _AXES)]
+        kind = TableKind(
+            self.name,
+            devices,
+            _samples,
+            lambda times: times,
+            quaternions=np.zeros(len(devices), np.bool_),
+        )
+        return recording_of(Table.of(header, wanted, tally), tally, kind)
 
 
 def _samples(values: Floats) -> Samples:
     samples = values.reshape(len(values), -1, 6)
     with np.errstate(invalid="ignore"):  # an infinite angle has no sine, and is no rotation later
         rotation = quat.from_euler("zyx", np.radians(samples[..., [5, 4, 3]]))
-    return Samples(samples[..., :3] / 100.0, rotation, empty=np.asarray(np.all(samples == 0.0, axis=-1)))
+    return Samples(
+        samples[..., :3] / 100.0,
+        rotation,
+        empty=np.asarray(np.all(samples == 0.0, axis=-1)),
+        unwrapped=int(np.count_nonzero(np.isfinite(rotation[..., :1]) & (np.abs(samples[..., 3:]) > 180.0))),
+    )
 
 
-def _read_header(line: str, path: Path) -> tuple[Table, tuple[TrackedDevice, ...], list[str]]:
-    """Which columns hold what; all devices that are whole, and the names of those that are not."""
-    separator = separator_of(line)
-    names = cells_of(line, separator)
-    found: dict[str, dict[str, int]] = {}
+def _devices(header: Header) -> tuple[tuple[TrackedDevice, ...], list[str]]:
+    """All devices that are whole, and the names of those that are not."""
+    axes: dict[str, set[str]] = {}
     kinds: dict[str, DeviceClass] = {}
-    for i, name in enumerate(names):
+    for name in header.names:
         match = _COLUMN.fullmatch(name)
         if match and match[1].lower() in _CLASSES:
             serial = match[1] + match[2]
             kinds[serial] = _CLASSES[match[1].lower()]
-            found.setdefault(serial, {}).setdefault(match[3], i)
-    whole = {serial: at for serial, at in found.items() if len(at) == 6}
-    if not whole or names[0].lower() != "timestamp":
-        raise RecordingError(f"{path.name} has no timestamp or no device with six pose columns; {_EXPECTED}")
-    columns = [0] + [at[axis] for at in whole.values() for axis in _AXES]
-    devices = tuple(TrackedDevice(serial, kinds[serial]) for serial in whole)
-    incomplete = [serial for serial in found if serial not in whole]
-    return Table(path, separator, len(names), tuple(columns)), devices, incomplete
+            axes.setdefault(serial, set()).add(match[3])
+    whole = tuple(
+        TrackedDevice(serial, kinds[serial]) for serial, at in axes.items() if len(at) == len(_AXES)
+    )
+    if not whole or header.names[0].lower() != "timestamp":
+        raise RecordingError(
+            f"{header.path.name} has no timestamp or no device with six pose columns; {_EXPECTED}"
+        )
+    return whole, [serial for serial, at in axes.items() if len(at) < len(_AXES)]

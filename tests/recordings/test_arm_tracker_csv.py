@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recordings import open_recording
-from recordings.base import LoadedRecording
+from recordings.base import LoadedRecording, read_all
 from recordings.importers.arm_tracker_csv import ASSUMED_RATE_HZ, ArmTrackerCsvImporter
 from vrik import quat
 from vrik.cli.app import main
@@ -22,8 +23,7 @@ ROW = "0.5,0,0.1,0.9,0,0.2,0,0.7071068,0,0.7071068,0,0,0,1\n"
 
 def open_csv(path: Path) -> LoadedRecording:
     recording = ArmTrackerCsvImporter().open(path)
-    assert isinstance(recording, LoadedRecording)
-    return recording
+    return LoadedRecording(recording.info, read_all(recording))
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_the_real_take_has_all_its_rows_and_says_that_its_times_are_assumed(sess
     """The last row has no line end, but is whole."""
     assert len(session.frames) == 5364
     assert session.frames.valid.all()
-    assert session.info.counts == {"times assumed": 5364}
+    assert session.info.counts == {"times assumed": 5364, "sign flips": 34 + 26}
     assert session.frames.rate_hz == pytest.approx(ASSUMED_RATE_HZ, abs=1e-3)
     assert any("no times" in note and "assumed" in note for note in session.info.notes)
     assert any("relative to a tracker on the shoulder" in note for note in session.info.notes)
@@ -78,7 +78,7 @@ def test_a_wrong_row_and_a_blank_cell_are_counted(tmp_path: Path) -> None:
 
     assert recording.frames.valid.tolist() == [[True, True], [True, False], [True, True]]
     assert recording.info.counts == {
-        "rows skipped": 1, "unreadable cells": 1, "blank samples": 1, "times assumed": 3,
+        "rows skipped": 1, "blank cells": 1, "blank samples": 1, "times assumed": 3,
     }  # fmt: skip
 
 
@@ -90,6 +90,63 @@ def test_other_tables_of_numbers_are_not_taken(tmp_path: Path) -> None:
     assert not importer.recognises(b",".join([b"1"] * 14) + b"\n", Path("a.csv"))
     assert not importer.recognises(ROW.replace("\n", ",1\n").encode(), Path("a.csv"))
     assert not importer.recognises(b"", Path("a.csv"))
+
+
+def arm_rows(n: int, seed: int = 0) -> np.ndarray:
+    """Arms of the usual lengths in any pose."""
+    rng = np.random.default_rng(seed)
+    upper, lower = (v / np.linalg.norm(v, axis=-1, keepdims=True) for v in rng.normal(size=(2, n, 3)))
+    turns = quat.from_rotvec(rng.normal(size=(n, 2, 3))).reshape(n, 8)
+    elbow = 0.52 * upper
+    return np.hstack([elbow, elbow + 0.46 * lower, turns])
+
+
+def as_text(rows: np.ndarray) -> bytes:
+    return "".join(",".join(f"{value:.6f}" for value in row) + "\n" for row in rows).encode()
+
+
+def test_an_arm_in_any_pose_is_recognised() -> None:
+    assert ArmTrackerCsvImporter().recognises(as_text(arm_rows(60)), Path("a.csv"))
+
+
+def in_a_room(rows: np.ndarray) -> np.ndarray:
+    return rows + np.array([0.0, 1.4, 0.0] * 2 + [0.0] * 8)
+
+
+def stretching(rows: np.ndarray) -> np.ndarray:
+    return (
+        rows
+        * np.r_[np.full(6, 1.0), np.full(8, 1.0)]
+        * np.where(np.arange(14) < 6, np.linspace(0.6, 1.4, len(rows))[:, None], 1.0)
+    )
+
+
+def in_metres(rows: np.ndarray) -> np.ndarray:
+    return rows * np.r_[np.full(6, 0.55), np.full(8, 1.0)]
+
+
+def without_turns(rows: np.ndarray) -> np.ndarray:
+    return rows * np.r_[np.full(6, 1.0), np.full(8, 0.3)]
+
+
+@pytest.mark.parametrize("change", [in_a_room, stretching, in_metres, without_turns])
+def test_other_fourteen_columns_are_told_to_use_a_mapping_file(
+    tmp_path: Path, change: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    """Two unit quaternions are no arm yet: distances must be those of one, and keep."""
+    (tmp_path / "a.csv").write_bytes(as_text(change(arm_rows(60))))
+
+    with pytest.raises(RecordingError, match=r"mapping file a\.csv\.toml"):
+        open_recording(tmp_path / "a.csv")
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32 - 1), size=st.floats(0.1, 3.0))
+def test_two_devices_anywhere_are_no_arm(seed: int, size: float) -> None:
+    rows = arm_rows(50, seed)
+    rows[:, :6] = np.random.default_rng(seed).uniform(-size, size, (50, 6))
+
+    assert not ArmTrackerCsvImporter().recognises(as_text(rows), Path("a.csv"))
 
 
 def test_no_complete_row_is_damaged(tmp_path: Path) -> None:

@@ -206,8 +206,8 @@ def test_any_column_order_gives_the_same_poses(tmp_path: Path, whole: Files, nam
     if len(set(names)) < len(names):  # names that repeat belong to their neighbours
         order.sort(key=lambda i: names.count(names[i]) > 1)
     rows = [row for row in rows if len(row) == len(names)]
-    mixed = "\n".join(",".join([row[0], *(row[i] for i in order)]) for row in rows)
-    plain = outcome(tmp_path / name, "\n".join(map(",".join, rows)).encode())
+    mixed = "".join(",".join([row[0], *(row[i] for i in order)]) + "\n" for row in rows)
+    plain = outcome(tmp_path / name, "".join(",".join(row) + "\n" for row in rows).encode())
 
     frames = outcome(tmp_path / name, mixed.encode())
 

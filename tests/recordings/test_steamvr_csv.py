@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from calibration import calibrate
 from recordings import open_recording
-from recordings.base import LoadedRecording
+from recordings.base import LoadedRecording, read_all
 from recordings.importers.steamvr_csv import SteamVrCsvImporter
 from recordings.importers.tracks import spread_inside_seconds
 from vrik import quat
@@ -29,8 +29,7 @@ PLACED = ("LeftElbow", "RightElbow", "Front", "Back", "LeftKnee", "RightKnee")
 
 def open_csv(path: Path) -> LoadedRecording:
     recording = SteamVrCsvImporter().open(path)
-    assert isinstance(recording, LoadedRecording)
-    return recording
+    return LoadedRecording(recording.info, read_all(recording))
 
 
 def raw(shared: Path, name: str) -> list[dict[str, str]]:
@@ -38,21 +37,37 @@ def raw(shared: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
+def raw_flips(shared: Path, name: str) -> int:
+    """Neighbouring rows of the file whose quaternions have opposite signs, over the three devices."""
+    rows, flips = raw(shared, name), 0
+    for device in ("Headset", "LController", "RController"):
+        q = np.array([[float(r[f"{device}Quaternion{axis}"]) for axis in "XYZW"] for r in rows])
+        flips += int((np.sum(q[1:] * q[:-1], axis=-1) < 0.0).sum())
+    return flips
+
+
 def row(recording: LoadedRecording, serial: str) -> int:
     return [d.serial for d in recording.info.devices].index(serial)
 
 
 @pytest.mark.parametrize(
-    ("name", "n", "length_s", "standing_m", "floor_m", "blank"),
+    ("name", "n", "length_s", "standing_m", "floor_m", "flips", "blank"),
     [
-        (A, 260, 51.8, 1.711, 0.98, {"LeftKnee": 20, "RightKnee": 21}),
-        (B, 872, 174.2, 1.586, 1.01, {"LeftKnee": 27, "RightKnee": 30}),
-        (C, 388, 77.4, 1.798, 1.08, {"Front": 96, "Back": 94}),
-        (D, 1058, 211.6, 1.868, 1.04, {}),
+        (A, 260, 51.8, 1.711, 0.98, 20, {"LeftKnee": 20, "RightKnee": 21}),
+        (B, 872, 174.2, 1.586, 1.01, 23, {"LeftKnee": 27, "RightKnee": 30}),
+        (C, 388, 77.4, 1.798, 1.08, 4, {"Front": 96, "Back": 94}),
+        (D, 1058, 211.6, 1.868, 1.04, 10, {}),
     ],
 )
 def test_a_real_session_has_its_rate_length_head_height_and_blanks(
-    shared: Path, name: str, n: int, length_s: float, standing_m: float, floor_m: float, blank: dict[str, int]
+    shared: Path,
+    name: str,
+    n: int,
+    length_s: float,
+    standing_m: float,
+    floor_m: float,
+    flips: int,
+    blank: dict[str, int],
 ) -> None:
     recording = open_csv(shared / FOLDER / f"{name}.csv")
     frames = recording.frames
@@ -64,8 +79,9 @@ def test_a_real_session_has_its_rate_length_head_height_and_blanks(
     assert np.percentile(frames.position[:, 0, 1], 95.0) == pytest.approx(standing_m, abs=0.005)
     assert {serial: count for serial, count in lost.items() if count} == blank
     total = sum(blank.values())
-    expected = {"unreadable cells": 3 * total, "blank samples": total} if total else {}
-    assert recording.info.counts == expected
+    expected = {"blank cells": 3 * total, "blank samples": total} if total else {}
+    assert recording.info.counts == {"sign flips": flips, **expected}
+    assert raw_flips(shared, name) == flips
     assert any(f"the floor is {floor_m:.2f} m below" in note for note in recording.info.notes)
     assert any("spread evenly inside each second" in note for note in recording.info.notes)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recordings.base import LoadedRecording
+from recordings import open_recording
+from recordings.base import LoadedRecording, read_all
 from recordings.importers.vive_csv import ViveCsvImporter
 from vrik import quat
 from vrik.errors import DamagedRecordingError, RecordingError
@@ -29,8 +30,7 @@ POSE = ("tx", "ty", "tz", "rx", "ry", "rz")
 
 def open_csv(path: Path) -> LoadedRecording:
     recording = ViveCsvImporter().open(path)
-    assert isinstance(recording, LoadedRecording)
-    return recording
+    return LoadedRecording(recording.info, read_all(recording))
 
 
 def row_of(recording: LoadedRecording, serial: str) -> int:
@@ -70,7 +70,9 @@ def test_a_real_session_is_whole_upright_and_has_its_hands_in_front(shared: Path
     assert frames.rate_hz == pytest.approx(60.0, abs=0.01)
     assert frames.duration_s == pytest.approx(9.983, abs=0.001)
     assert frames.valid.all()
-    assert recording.info.counts == {}
+    unwrapped = {"walking_3": 2624, "crouch_walking_1": 116}.get(name)
+    assert recording.info.counts == ({} if unwrapped is None else {"unwrapped angles": unwrapped})
+    assert any("past +-180 degrees" in note for note in recording.info.notes) == (unwrapped is not None)
     assert classes.count(DeviceClass.HMD) == 1
     assert classes.count(DeviceClass.CONTROLLER) == 2
     assert classes.count(DeviceClass.GENERIC_TRACKER) == 3
@@ -162,6 +164,16 @@ def test_turns_past_360_degrees_are_the_same_rotation(tmp_path: Path) -> None:
     assert quat.angle(near.rotation, far.rotation).max() < 1e-9
 
 
+def test_turns_past_half_a_turn_are_counted_and_told(tmp_path: Path) -> None:
+    rows = ["0.0,1,170,1,720,-990,180,1,1,1,10,20,30", "0.1,1,170,1,-180,0,0,1,1,1,inf,200,30"]
+
+    info = open_csv(write(tmp_path / "a.csv", table(rows))).info
+
+    assert info.counts["unwrapped angles"] == 2
+    assert any(note.startswith("angles past +-180 degrees: 2") for note in info.notes)
+    assert "sign flips" not in info.counts
+
+
 def test_a_device_that_is_all_zero_in_one_row_is_not_valid_there(tmp_path: Path) -> None:
     rows = [plain_row(0), "0.016667,0.0,170.0,1.5,0.0,90.0,0.0,0,0.0,0.000,0,-0.0,0", plain_row(2)]
 
@@ -189,7 +201,7 @@ def test_blank_cells_are_counted(tmp_path: Path) -> None:
 
     counts = open_csv(write(tmp_path / "a.csv", table([plain_row(0), ",".join(cells)]))).info.counts
 
-    assert counts == {"unreadable cells": 2, "blank samples": 1}
+    assert counts == {"blank cells": 2, "blank samples": 1}
 
 
 @pytest.mark.parametrize("keep", [1, 20, 60])
@@ -210,7 +222,7 @@ def test_a_row_of_another_width_is_left_out_and_named(tmp_path: Path) -> None:
 
     assert len(recording.frames) == 2
     assert recording.info.counts == {"rows skipped": 1}
-    assert any("line 3 has 14 cells where the header names 13" in note for note in recording.info.notes)
+    assert any("line 3 has 14 cells instead of 13" in note for note in recording.info.notes)
 
 
 def test_decimal_commas_between_semicolons_are_read(tmp_path: Path) -> None:
@@ -255,6 +267,29 @@ def test_button_columns_with_repeated_names_do_not_shift_the_poses(tmp_path: Pat
 
     assert [d.serial for d in recording.info.devices] == ["controller3", "HMD0"]
     np.testing.assert_allclose(recording.frames.position[0, 1], [0.01, 1.7, 0.02])
+
+
+def test_a_pose_column_that_repeats_is_counted_and_the_first_is_read(tmp_path: Path) -> None:
+    """A table that was pasted together holds a second headset of the same name."""
+    header = table([]).strip() + ",HMD0_tx"
+
+    recording = open_csv(write(tmp_path / "a.csv", f"{header}\n{plain_row(0)},999\n"))
+
+    assert recording.frames.position[0, 0, 0] == 0.0
+    assert recording.info.counts == {"repeated columns": 1}
+    assert "columns whose name repeats: HMD0_tx; the first of each is read" in recording.info.notes
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_read_with_and_without_its_mark(tmp_path: Path, encoding: str) -> None:
+    text = table([plain_row(i) for i in range(3)])
+    plain = open_csv(write(tmp_path / "a.csv", text))
+    (tmp_path / "b.csv").write_bytes(text.encode(encoding))
+
+    recording = open_recording(tmp_path / "b.csv")
+
+    assert recording.info.format == "vive-csv"
+    np.testing.assert_array_equal(read_all(recording).position, plain.frames.position)
 
 
 def test_a_device_with_missing_columns_is_left_out_and_told(tmp_path: Path) -> None:
