@@ -11,25 +11,28 @@ SteamVR.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from recordings.base import LoadedRecording, Recording, RecordingInfo
-from recordings.importers.axes import device_for_role, is_measured, nanoseconds, tracker_sequence
+from recordings.base import Recording, RecordingInfo
+from recordings.importers.axes import device_for_role, is_measured, nanoseconds
+from recordings.importers.blocks import Sequencer
+from recordings.importers.slimevr_samples import Track
 from recordings.importers.slimevr_walk import (
     Contents,
-    Track,
     looks_like_pfr,
     looks_like_pfs,
     walk_pfr,
     walk_pfs,
 )
+from recordings.spool import Spool
 from vrik import quat
-from vrik.arrays import Bools
+from vrik.arrays import Bools, Floats
 from vrik.body import EYE_HEIGHT_SHARE
 from vrik.errors import DamagedRecordingError
-from vrik.frames import TrackedDevice, TrackerSequence, TrackingResult
+from vrik.frames import TrackedDevice, TrackingResult
 
 ASSUMED_INTERVAL_S = 0.02
 """PFR does not state its rate; SlimeVR records at 50 Hz unless it is told otherwise."""
@@ -60,6 +63,9 @@ ROLE_OF_PLACE = {
 }
 """Of two places with one role the first that is listed has it. Neck, lower arms and lower legs have none."""
 
+BLOCK_SAMPLES = 1 << 15
+"""How many samples of all trackers together are worked on at a time."""
+
 STATURE_RANGE_M = (1.2, 2.3)
 STATURE_AGREES_M = 0.1
 """How far the stated height of the headset may be from where it was seen."""
@@ -82,34 +88,34 @@ class SlimeVrImporter:
         Raises:
             DamagedRecordingError: If there is no complete frame.
         """
-        data = path.read_bytes()
-        pfs = looks_like_pfs(data[: 1 << 16])
-        contents = walk_pfs(data) if pfs else walk_pfr(data)
-        if contents.fault and not any(track.frames for track in contents.tracks):
+        with path.open("rb") as stream:
+            pfs = looks_like_pfs(stream.read(1 << 16))
+        contents = walk_pfs(path) if pfs else walk_pfr(path)
+        if contents.fault and not any(track.count for track in contents.samples.tracks):
             raise DamagedRecordingError(
                 f"{path.name} holds no complete frame ({contents.fault}); copy it again from its source"
             )
         counts: dict[str, int] = {}
         notes: list[str] = []
         if contents.fault:
-            counts["bytes left over"] = len(data) - contents.end
+            counts["bytes left over"] = contents.size - contents.end
             notes.append(f"the file is cut or damaged: {contents.fault}; what is before that was read")
-        elif contents.end < len(data):
-            counts["bytes left over"] = len(data) - contents.end
+        elif contents.end < contents.size:
+            counts["bytes left over"] = contents.size - contents.end
             notes.append("there are bytes after the last frame; they were not read")
         if contents.lost:
             counts["frames lost"] = contents.lost
-        devices = _devices(contents.tracks, notes)
+        devices = _devices(contents.samples.tracks, notes)
         interval_s = contents.interval_s
         if not interval_s:
             interval_s = ASSUMED_INTERVAL_S
             notes.append(
                 f"the file does not state its rate; taken as {1.0 / interval_s:g} Hz, SlimeVR's usual one"
             )
-        frames = _frames(contents, devices, interval_s, counts, notes)
-        stature_m = _stature(contents, frames, notes)
+        frames, head_heights = _frames(contents, devices, interval_s, counts, notes)
+        stature_m = _stature(contents, head_heights, notes)
         info = RecordingInfo(path, self.name, devices, stature_m, counts=counts, notes=tuple(notes))
-        return LoadedRecording(info, frames)
+        return frames.recording(info)
 
 
 def _devices(tracks: list[Track], notes: list[str]) -> tuple[TrackedDevice, ...]:
@@ -145,41 +151,46 @@ def _frames(
     interval_s: float,
     counts: dict[str, int],
     notes: list[str],
-) -> TrackerSequence:
-    """A row for each frame number that appears; numbers that are left out leave a gap in time."""
-    numbers = np.unique(np.concatenate([np.zeros(0, np.int64), *(t.numbers() for t in contents.tracks)]))
-    n, k = len(numbers), len(devices)
-    position, rotation = np.full((n, k, 3), np.nan), np.full((n, k, 4), np.nan)
-    for i, track in enumerate(contents.tracks):
-        rows = np.searchsorted(numbers, track.numbers())
-        values = track.values()
-        rotation[rows, i] = values[:, [3, 0, 1, 2]]
-        position[rows, i] = values[:, 4:]
-    time_ns, _ = nanoseconds(numbers * interval_s)
-    valid = is_measured(position, rotation)
-    turned: Bools = np.asarray(np.isnan(position).all(axis=-1) & quat.is_rotation(rotation))
-    frames = tracker_sequence(time_ns, devices, position, rotation, valid | turned)
-    result = np.where(turned, TrackingResult.FALLBACK_ROTATION_ONLY, frames.result).astype(np.int64)
-    frames = TrackerSequence(time_ns, devices, frames.position, frames.rotation, valid, result)
+) -> tuple[Spool, Floats]:
+    """A row for each frame number that appears, and the heights of the head where it was seen [m].
 
-    silent: Bools = np.isnan(position).all(axis=-1) & np.isnan(rotation).all(axis=-1)
-    for name, what in (
-        ("samples without data", silent),
-        ("samples that only turn", turned),
-        ("placeholder samples", ~valid & ~turned & ~silent),
-    ):
-        if count := int(np.count_nonzero(what)):
-            counts[name] = count
-    if turned.any():
-        only = [d.serial for i, d in enumerate(devices) if turned[:, i].any() and not valid[:, i].any()]
-        if only:
-            notes.append(f"no position, and so of no use for solving: {', '.join(only)}")
+    Numbers that are left out leave a gap in time.
+    """
+    numbers = contents.samples.numbers()
+    time_ns, _ = nanoseconds(np.asarray(numbers * interval_s, np.float64))
+    spool, sequencer = Spool(), Sequencer(devices)
+    head = next((i for i, d in enumerate(devices) if d.role == "head"), None)
+    heights = [np.zeros(0)]
+    met = dict.fromkeys(("samples without data", "samples that only turn", "placeholder samples"), 0)
+    ever_turned, ever_valid = np.zeros(len(devices), np.bool_), np.zeros(len(devices), np.bool_)
+    step = max(1, BLOCK_SAMPLES // len(devices))
+    for begin in range(0, len(numbers), step):
+        block = slice(begin, begin + step)
+        values = contents.samples.of_frames(numbers[block])
+        position, rotation = values[..., 4:], values[..., [3, 0, 1, 2]]
+        valid = is_measured(position, rotation)
+        unplaced = np.isnan(position).all(axis=-1)
+        turned: Bools = np.asarray(unplaced & quat.is_rotation(rotation))
+        silent: Bools = np.asarray(unplaced & np.isnan(rotation).all(axis=-1))
+        frames = sequencer.sequence(time_ns[block], position, rotation, valid | turned)
+        result = np.where(turned, TrackingResult.FALLBACK_ROTATION_ONLY, frames.result).astype(np.int64)
+        spool.add(replace(frames, valid=valid, result=result))
+        for name, what in zip(met, (silent, turned, ~valid & ~turned & ~silent), strict=True):
+            met[name] += int(np.count_nonzero(what))
+        ever_turned |= turned.any(axis=0)
+        ever_valid |= valid.any(axis=0)
+        if head is not None:
+            heights.append(position[valid[:, head], head, 1])
+    counts.update({name: count for name, count in met.items() if count})
+    only = [d.serial for i, d in enumerate(devices) if ever_turned[i] and not ever_valid[i]]
+    if only:
+        notes.append(f"no position, and so of no use for solving: {', '.join(only)}")
     if holes := int(np.count_nonzero(np.diff(numbers) > 1)):
         counts["holes in the frame numbers"] = holes
-    return frames
+    return spool, np.concatenate(heights)
 
 
-def _stature(contents: Contents, frames: TrackerSequence, notes: list[str]) -> float | None:
+def _stature(contents: Contents, heights: Floats, notes: list[str]) -> float | None:
     """From the headset's height that SlimeVR was set to, when the headset was seen there. [m]"""
     if contents.hmd_height_m is None:
         return None
@@ -189,8 +200,6 @@ def _stature(contents: Contents, frames: TrackerSequence, notes: list[str]) -> f
     low, high = STATURE_RANGE_M
     if not low <= stature_m <= high:
         return None
-    heads = [i for i, d in enumerate(frames.devices) if d.role == "head"]
-    heights = frames.position[frames.valid[:, heads[0]], heads[0], 1] if heads else np.zeros(0)
     if len(heights) and abs(np.percentile(heights, 95) - contents.floor_height_m - eyes_m) > STATURE_AGREES_M:
         notes.append("that does not fit where the headset was seen, and is not used as the person's height")
         return None

@@ -3,72 +3,60 @@
 from __future__ import annotations
 
 import math
+import os
 import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 
-from vrik.arrays import Floats, Ints
+from recordings.base import reading
+from recordings.importers.slimevr_layout import (
+    ALL_FLAGS,
+    DESIGNATION,
+    PACKET_BYTES,
+    CutError,
+    FaultError,
+    Frame,
+    Packet,
+    is_name,
+    poses,
+    read_frame,
+    read_header,
+    read_numbers,
+    read_packet,
+    read_text,
+)
+from recordings.importers.slimevr_samples import Samples, Track
+from vrik.arrays import Ints
+
+T = TypeVar("T")
+
+CHUNK_BYTES = 1 << 22
+"""How much is read at a time."""
+
+LARGEST_BYTES = 1 << 24
+"""No packet is larger."""
+
+FEW_ROWS, MOST_ROWS = 8, 1 << 15
+"""How many frames of one layout are looked for at once: some at first, many once they were found."""
 
 MOST_TRACKERS = 1024
-LONGEST_NAME = 512
-INTERVALS_S = (1e-4, 10.0)
-"""Frame intervals that are believed."""
-
-_NOTHING = (math.nan,) * 7
-_PARTS = ("4f", "3f", "i", "3f", "4f")
-"""What bits 1 to 5 of the flags announce: rotation, position, body place, acceleration, raw rotation."""
-
-_LAYOUTS = {
-    sum(2 << i for i, given in enumerate(bits) if given): struct.Struct(
-        ">" + "".join(part for part, given in zip(_PARTS, bits, strict=True) if given)
-    )
-    for bits in product((False, True), repeat=5)
-}
-_DESIGNATION, _ROTATION, _POSITION, _PLACE = 1, 2, 4, 8
-_ALL_FLAGS = 63
-
-
-class FaultError(Exception):
-    """The bytes end here, or make no sense from here on."""
-
-
-@dataclass(slots=True)
-class Track:
-    """One tracker: frames by number, each rotation x, y, z, w and position x, y, z; NaN: not given."""
-
-    name: str
-    place: str = ""
-    """A designation such as "body:hip", or the stored number as text."""
-    moved_place: bool = False
-    frames: dict[int, tuple[float, ...]] = field(default_factory=dict)
-
-    def numbers(self) -> Ints:
-        """(n,) frame numbers, rising."""
-        return np.array(sorted(self.frames), np.int64)
-
-    def values(self) -> Floats:
-        """(n, 7) in the order of :meth:`numbers`."""
-        rows = [self.frames[number] for number in sorted(self.frames)]
-        return np.array(rows, np.float64).reshape(len(rows), 7)
-
-    def set_place(self, place: str) -> None:
-        """Remember the first place that is stated."""
-        self.moved_place = self.moved_place or bool(self.place and place != self.place)
-        self.place = self.place or place
 
 
 @dataclass(slots=True)
 class Contents:
     """What was read before the file ended."""
 
-    tracks: list[Track] = field(default_factory=list)
+    samples: Samples = field(default_factory=Samples)
     interval_s: float = 0.0
     """0 when it is not stated. [s]"""
     hmd_height_m: float | None = None
     floor_height_m: float = 0.0
+    size: int = 0
+    """Of the file. [bytes]"""
     end: int = 0
     """Where reading stopped."""
     lost: int = 0
@@ -80,142 +68,193 @@ def looks_like_pfr(head: bytes) -> bool:
     """A believable tracker count, name, frame count and flags of the first frame."""
     try:
         (trackers,) = struct.unpack_from(">i", head)
-        name, at = _text(head, 4)
+        name, at = read_text(head, 4)
         frames, flags = struct.unpack_from(">ii", head, at) if len(head) >= at + 8 else (1, 0)
     except (FaultError, struct.error):
         return False
-    return 1 <= trackers <= MOST_TRACKERS and _is_name(name) and frames >= 0 and 0 <= flags <= _ALL_FLAGS
+    return 1 <= trackers <= MOST_TRACKERS and is_name(name) and frames >= 0 and 0 <= flags <= ALL_FLAGS
 
 
 def looks_like_pfs(head: bytes) -> bool:
     """Packets, one after the other, of which one names a tracker."""
     if not head or head[0] > 3:
         return False
-    contents = Contents()
-    tracks: dict[int, Track] = {}
+    contents, tracks = Contents(), dict[int, Track]()
     at = 0
     try:
         while at < len(head):
-            at = _packet(head, at, contents, tracks)
-    except FaultError as fault:
-        if "ends inside" not in str(fault):
-            return False
+            packet, at = read_packet(head, at)
+            _take_in(packet, contents, tracks)
+    except CutError:
+        pass
+    except FaultError:
+        return False
     names = [track.name for track in tracks.values()]
-    return bool(names) and all(map(_is_name, names))
+    return bool(names) and all(map(is_name, names))
 
 
-def walk_pfr(data: bytes) -> Contents:
+def walk_pfr(path: Path) -> Contents:
     """All trackers, each with all its frames."""
     contents = Contents()
-    at = 0
     stated = trackers = 0
-    try:
-        (trackers,), at = _take(">i", data, at)
-        if not 0 <= trackers <= min(MOST_TRACKERS, len(data) // 6):
-            raise FaultError(f"it states {trackers} trackers in {len(data)} bytes")
-        for _ in range(trackers):
-            name, at = _text(data, at)
-            (stated,), at = _take(">i", data, at)
-            if stated < 0:
-                raise FaultError(f"tracker {name!r} states {stated} frames")
-            track = Track(name)
-            contents.tracks.append(track)
-            contents.end = at
-            for number in range(stated):  # stops at the end of the bytes, whatever number is stated
-                at = _frame(data, at, track, number)
-                contents.end = at
-    except FaultError as fault:
-        missing = trackers - len(contents.tracks)
-        contents.fault = str(fault) + (f", {missing} trackers are missing" if missing > 0 else "")
-        if contents.tracks:
-            contents.lost = max(0, stated - len(contents.tracks[-1].frames))
+    tracks = contents.samples.tracks
+    with path.open("rb") as stream:
+        window = _Window(stream)
+        try:
+            (trackers,) = window.step(lambda data, at: read_numbers(">i", data, at))
+            if not 0 <= trackers <= min(MOST_TRACKERS, window.size // 6):
+                raise FaultError(f"it states {trackers} trackers in {window.size} bytes")
+            for _ in range(trackers):
+                name, stated = window.step(read_header)
+                tracks.append(Track(name))
+                _frames(window, tracks[-1], stated, contents.samples)
+        except FaultError as fault:
+            missing = trackers - len(tracks)
+            contents.fault = window.told(fault) + (f", {missing} trackers are missing" if missing > 0 else "")
+            if tracks:
+                contents.lost = max(0, stated - tracks[-1].count)
+    contents.end, contents.size = window.position, window.size
+    contents.samples.put_aside(everything=True)
     return contents
 
 
-def walk_pfs(data: bytes) -> Contents:
+def walk_pfs(path: Path) -> Contents:
     """All complete packets."""
     contents = Contents()
     tracks: dict[int, Track] = {}
-    try:
-        while contents.end < len(data):
-            contents.end = _packet(data, contents.end, contents, tracks)
-    except FaultError as fault:
-        contents.fault = str(fault)
-    contents.tracks = list(tracks.values())
+    with path.open("rb") as stream:
+        window = _Window(stream)
+        try:
+            while window.position < window.size:
+                _round(window, contents, tracks)
+                contents.samples.tracks = list(tracks.values())
+                contents.samples.put_aside()
+        except FaultError as fault:
+            contents.fault = window.told(fault)
+    contents.end, contents.size = window.position, window.size
+    contents.samples.tracks = list(tracks.values())
+    contents.samples.put_aside(everything=True)
     return contents
 
 
-def _packet(data: bytes, at: int, contents: Contents, tracks: dict[int, Track]) -> int:
-    """Read one packet of a PFS; returns where the next one begins."""
-    kind, begin = data[at], at
-    at += 1
-    if kind == 0:
-        (interval_s,), at = _take(">f", data, at)
-        if not INTERVALS_S[0] <= interval_s <= INTERVALS_S[1]:
-            raise FaultError(f"a frame interval of {interval_s:g} s at byte {begin}")
-        contents.interval_s = float(str(np.float32(interval_s)))  # 0.01 that was written, not 0.00999999978
-    elif kind == 1:
-        (tracker,), at = _take(">B", data, at)
-        name, at = _text(data, at)
-        tracks.setdefault(tracker, Track(name)).name = name
-    elif kind == 2:
-        (tracker, number), at = _take(">BI", data, at)
-        track = tracks.get(tracker) or Track("")
-        at = _frame(data, at, track, number)
-        tracks[tracker] = track
-    elif kind == 3:
-        (hmd_m, floor_m, count), at = _take(">ffH", data, at)
-        for _ in range(count):
-            _, at = _text(data, at)
-            _, at = _take(">f", data, at)
-        if math.isfinite(hmd_m) and math.isfinite(floor_m):
-            contents.hmd_height_m, contents.floor_height_m = float(hmd_m), float(floor_m)
-    else:
-        raise FaultError(f"a packet of the unknown kind {kind} at byte {begin}")
-    return at
+class _Window:
+    """Some megabytes of a file at a time."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.size = os.fstat(stream.fileno()).st_size
+        self.data = b""
+        self.at = 0
+        self.base = 0
+        """Where ``data`` begins in the file."""
+
+    @property
+    def position(self) -> int:
+        """Where reading is, in the file."""
+        return self.base + self.at
+
+    def step(self, read: Callable[[bytes, int], tuple[T, int]]) -> T:
+        """One thing by a function that gives it and where it ends.
+
+        Raises:
+            FaultError: If that is no such thing.
+        """
+        while True:
+            try:
+                found, self.at = read(self.data, self.at)
+                return found
+            except CutError:
+                more = self._stream.read(CHUNK_BYTES) if len(self.data) - self.at < LARGEST_BYTES else b""
+                if not more:
+                    raise
+                self.data, self.base, self.at = self.data[self.at :] + more, self.position, 0
+                reading(self.position, self.size)
+
+    def told(self, fault: FaultError) -> str:
+        """The fault, and where it is."""
+        return str(fault) if isinstance(fault, CutError) else f"{fault} at byte {self.position}"
 
 
-def _frame(data: bytes, at: int, track: Track, number: int) -> int:
-    """Read one frame into ``track``; returns where the next thing begins."""
-    (flags,), after = _take(">i", data, at)
-    if flags & ~_ALL_FLAGS:
-        raise FaultError(f"a frame with unknown flags {flags:#x} at byte {at}")
-    at = after
-    place = ""
-    if flags & _DESIGNATION:
-        place, at = _text(data, at)
-    layout = _LAYOUTS[flags & ~_DESIGNATION]
-    if layout.size > len(data) - at:
-        raise FaultError("it ends inside a frame")
-    values = layout.unpack_from(data, at)
-    at += layout.size
-    rotation, position, i = _NOTHING[:4], _NOTHING[:3], 0
-    if flags & _ROTATION:
-        rotation, i = values[:4], 4
-    if flags & _POSITION:
-        position, i = values[i : i + 3], i + 3
-    if flags & _PLACE:
-        place = str(values[i])
-    if place:
-        track.set_place(place)
-    track.frames[number] = rotation + position
-    return at
+def _frames(window: _Window, track: Track, stated: int, samples: Samples) -> None:
+    """The frames of one tracker of a PFR; stops at the end of the bytes, whatever number is stated."""
+    number = 0
+    while number < stated:
+        begin = window.position
+        frame = window.step(read_frame)
+        _keep(track, number, frame)
+        number += 1
+        size = window.position - begin
+        if window.base <= begin and not frame.flags & DESIGNATION:
+            fixed = np.array(frame.fixed(), np.int64)
+            for rows in _alike(window, size, fixed, stated - number):
+                table = np.frombuffer(rows, frame.layout(0, size))
+                track.add(np.arange(number, number + len(table)), poses(table))
+                number += len(table)
+        samples.put_aside()
 
 
-def _take(layout: str, data: bytes, at: int) -> tuple[tuple[Any, ...], int]:
-    size = struct.calcsize(layout)
-    if size > len(data) - at:
-        raise FaultError("it ends inside a packet")
-    return struct.unpack_from(layout, data, at), at + size
+def _round(window: _Window, contents: Contents, tracks: dict[int, Track]) -> None:
+    """Packets of a PFS up to the tracker that came first, and all rounds of the same packets that follow."""
+    begin, first = window.position, -1
+    fixed: list[int] = []
+    met: list[tuple[Track, Frame, int]] = []
+    while window.position < window.size:
+        at = window.position - begin
+        packet = window.step(read_packet)
+        _take_in(packet, contents, tracks)
+        if packet.frame is None:
+            return
+        tracker = packet.numbers[0]
+        first = tracker if first < 0 else first
+        fixed += [at, at + 1, *(at + PACKET_BYTES + i for i in packet.frame.fixed())]
+        met.append((tracks[tracker], packet.frame, at + PACKET_BYTES))
+        if packet.frame.flags & DESIGNATION or len(met) > MOST_TRACKERS:
+            return
+        if window.data[window.at : window.at + 2] == bytes([2, first]):
+            break
+    if window.base > begin:  # the start is not in memory any more
+        return
+    size = window.position - begin
+    for rows in _alike(window, size, np.array(fixed, np.int64), MOST_ROWS):
+        for track, frame, offset in met:
+            table = np.frombuffer(rows, frame.layout(offset, size))
+            track.add(table["number"].astype(np.int64), poses(table))
 
 
-def _text(data: bytes, at: int) -> tuple[str, int]:
-    """A counted string and where it ends."""
-    (size,), at = _take(">H", data, at)
-    if size > len(data) - at:
-        raise FaultError("it ends inside a string")
-    return data[at : at + int(size)].decode("utf-8", errors="replace"), at + int(size)
+def _alike(window: _Window, size: int, fixed: Ints, most: int) -> Iterator[bytes]:
+    """Bytes that follow and repeat the ``size`` bytes before in the columns ``fixed``, rows at a time."""
+    model = np.frombuffer(window.data, np.uint8, size, window.at - size)[fixed]
+    rows = FEW_ROWS
+    while True:
+        count = min(rows, most, (len(window.data) - window.at) // size)
+        if count <= 0:
+            return
+        table = np.frombuffer(window.data, np.uint8, count * size, window.at).reshape(count, size)
+        same = (table[:, fixed] == model).all(axis=1)
+        alike = count if same.all() else int(np.argmin(same))
+        if alike:
+            yield window.data[window.at : window.at + alike * size]
+            window.at += alike * size
+            most -= alike
+        if alike < rows:
+            return
+        rows = min(4 * rows, MOST_ROWS)
 
 
-def _is_name(name: str) -> bool:
-    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and "\ufffd" not in name
+def _take_in(packet: Packet, contents: Contents, tracks: dict[int, Track]) -> None:
+    """Remember what a packet states."""
+    numbers = packet.numbers
+    if packet.kind == 0:
+        contents.interval_s = float(str(np.float32(numbers[0])))  # 0.01 as written, not 0.00999999978
+    elif packet.kind == 1:
+        tracks.setdefault(numbers[0], Track(packet.name)).name = packet.name
+    elif packet.frame is not None:
+        _keep(tracks.setdefault(numbers[0], Track("")), numbers[1], packet.frame)
+    elif math.isfinite(numbers[0]) and math.isfinite(numbers[1]):
+        contents.hmd_height_m, contents.floor_height_m = float(numbers[0]), float(numbers[1])
+
+
+def _keep(track: Track, number: int, frame: Frame) -> None:
+    if frame.place:
+        track.set_place(frame.place)
+    track.add_one(number, frame.values)

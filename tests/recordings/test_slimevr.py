@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recordings import RecordingWriter, open_recording, read_all
+from recordings.importers import slimevr, slimevr_samples, slimevr_walk
 from recordings.importers.slimevr import SlimeVrImporter
 from vrik import quat
 from vrik.body import EYE_HEIGHT_SHARE
@@ -336,3 +337,58 @@ def test_other_files_are_not_taken_for_one(shared: Path) -> None:
     assert not importer.recognises(b"", Path("a.pfr"))
     assert not importer.recognises(bytes(65536), Path("a.pfr"))
     assert not importer.recognises(b"\x00\x01" * 99, Path("a.pfs"))
+
+
+KINDS = (
+    lambda i: NOTHING,
+    lambda i: Frame(turned(i), place=HIP),
+    lambda i: Frame(turned(i), (0.1 * i, 1.0, -0.2)),
+    lambda i: Frame(turned(i), (0.1 * i, 1.0, -0.2), HIP, acceleration=(9.0, 9.0, 9.0)),
+    lambda i: Frame(turned(i), (0.1 * i, 1.0, -0.2), LEFT_FOOT, raw_xyzw=(1, 0, 0, 0)),
+    lambda i: Frame(None, (0.1 * i, 1.0, -0.2), designation="body:hip"),
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    runs=st.lists(
+        st.tuples(st.lists(st.integers(0, 5), min_size=3, max_size=3), st.integers(1, 60)), max_size=5
+    ),
+    chunk=st.sampled_from([50, 300, 4000]),
+    stream=st.booleans(),
+)
+def test_frames_alike_are_read_at_once_and_are_the_same_as_one_by_one(
+    tmp_path_factory: pytest.TempPathFactory, runs: list[tuple[list[int], int]], chunk: int, stream: bool
+) -> None:
+    """Frames of one layout follow each other until another comes, anywhere in what is read at a time."""
+    plan = [kinds for kinds, count in runs for _ in range(count)] or [[2, 2, 2]]
+    content = {name: [KINDS[kinds[k]](i) for i, kinds in enumerate(plan)] for k, name in enumerate("abc")}
+    data = b"".join(packets(content)) if stream else pfr(content)
+    path = write(tmp_path_factory.mktemp("alike") / "a.bin", data)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(slimevr_walk, "CHUNK_BYTES", chunk)
+        patched.setattr(slimevr_samples, "WAITING_SAMPLES", 20)
+        patched.setattr(slimevr, "BLOCK_SAMPLES", 30)
+
+        walk = slimevr_walk.walk_pfs(path) if stream else slimevr_walk.walk_pfr(path)
+        values = walk.samples.of_frames(walk.samples.numbers())
+
+    assert walk.fault == ""
+    assert walk.end == len(data)
+    assert [track.name for track in walk.samples.tracks] == ["a", "b", "c"]
+    for k, frames in enumerate(content.values()):
+        none = (np.nan,) * 4
+        stated = [(*(f.rotation_xyzw or none), *(f.position or none[:3])) for f in frames]
+        np.testing.assert_allclose(values[:, k], stated, rtol=1e-6)
+        places = {str(f.place) if f.place else f.designation for f in frames if f.place or f.designation}
+        assert walk.samples.tracks[k].moved_place == (len(places) > 1)
+
+
+def test_the_last_of_two_samples_with_one_number_counts(tmp_path: Path) -> None:
+    made = packets(tracks(30))
+    again = b"\2\0" + struct.pack(">I", 7) + pose(99, HEAD).data()
+
+    frames = read_all(open_recording(write(tmp_path / "a.pfs", b"".join(made) + again)))
+
+    assert len(frames) == 30
+    assert frames.position[7, 0, 1] == pytest.approx(1.6 + 0.99)
