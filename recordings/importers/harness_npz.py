@@ -7,17 +7,30 @@ metres, seconds, OpenVR axes, quaternions (w, x, y, z). Nothing in it is ever un
 from __future__ import annotations
 
 import json
+import zipfile
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from recordings.base import LoadedRecording, Recording, RecordingInfo
-from recordings.importers.axes import rows_of
-from recordings.importers.harness import frames_of, harness_devices, skeleton_of, stature_of
+from recordings.base import Recording, RecordingInfo, reading
+from recordings.importers.axes import is_measured, nanoseconds, rows_of, tell_sign_flips
+from recordings.importers.frame_blocks import FrameBlocks
+from recordings.importers.harness import frames_of, harness_devices, skeleton_of, stature_of, tell
+from recordings.importers.npz_members import Member
+from vrik.arrays import Bools
 from vrik.errors import DamagedRecordingError, RecordingError, UnknownFormatError
+from vrik.frames import TrackedDevice, TrackerSequence
 
 _NEEDED = ("t", "names", "pos", "rot")
+_OPTIONAL = ("valid", "height_m", "calib_pos", "calib_rot", "skeleton_tpose", "meta")
+_LONG = ("pos", "rot", "valid")
+"""Read some rows at a time."""
+
+BLOCK_SAMPLES = 1 << 15
+"""How many samples of all devices together are read at a time."""
+
 DEFAULT_RATE_HZ = 60.0
 """Rate of the calibration frames when ``meta`` does not state one."""
 
@@ -36,78 +49,100 @@ class HarnessNpzImporter:
         return head[30 : 30 + int.from_bytes(head[26:28], "little")].endswith(b".npy")
 
     def open(self, path: Path) -> Recording:
-        """Read it whole.
+        """Read it block by block.
 
         Raises:
             UnknownFormatError: If the archive holds something else; the message says what.
             DamagedRecordingError: If the archive is cut or an array cannot be read.
             RecordingError: If an array has the wrong shape.
         """
-        arrays = _load(path)
-        devices = harness_devices([str(n) for n in np.ravel(arrays["names"])], path)
-        k = len(devices)
-        counts: dict[str, int] = {}
-        notes: list[str] = []
-        time_s = rows_of((-1,), arrays["t"])
-        n = -1 if time_s is None else len(time_s)
-        position, rotation = rows_of((n, k, 3), arrays["pos"]), rows_of((n, k, 4), arrays["rot"])
-        stated = rows_of((n, k), arrays.get("valid", np.ones((max(n, 0), k))))
-        if time_s is None or position is None or rotation is None or stated is None:
-            shapes = ", ".join(f"{a} {np.shape(arrays[a])}" for a in (*_NEEDED, "valid") if a in arrays)
-            raise RecordingError(
-                f"{path.name}: the arrays do not fit together ({shapes}); "
-                "expected t (T,), names (K,), pos (T, K, 3), rot (T, K, 4), valid (T, K)"
-            )
-        frames = frames_of(time_s, devices, position, rotation, stated == 1.0, counts, notes)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return _read(path, archive)
+        except RecordingError:
+            raise
+        except Exception as fault:  # zipfile, zlib and numpy have a dozen kinds of error for broken archives
+            raise DamagedRecordingError(
+                f"{path.name} is a numpy archive that cannot be read ({_one_line(fault)}); "
+                "it may be cut, or hold Python objects, which are never loaded: write it again as plain "
+                "arrays"
+            ) from fault
 
-        calibration = None
-        meta = _meta(arrays.get("meta"))
-        if "calib_pos" in arrays and "calib_rot" in arrays:
-            calib_pos, calib_rot = (
-                rows_of((-1, k, 3), arrays["calib_pos"]),
-                rows_of((-1, k, 4), arrays["calib_rot"]),
-            )
-            if calib_pos is None or calib_rot is None or len(calib_pos) != len(calib_rot):
-                raise RecordingError(
-                    f"{path.name}: calib_pos {np.shape(arrays['calib_pos'])} and "
-                    f"calib_rot {np.shape(arrays['calib_rot'])} do not fit {k} devices; "
-                    f"expected (C, {k}, 3) and (C, {k}, 4)"
-                )
-            rate = meta.get("rate")
-            rate_hz = float(rate) if isinstance(rate, int | float) and rate > 0 else DEFAULT_RATE_HZ
-            calib_t = np.arange(len(calib_pos)) / rate_hz
-            all_stated = np.ones((len(calib_pos), k), np.bool_)
-            calibration = frames_of(calib_t, devices, calib_pos, calib_rot, all_stated, {}, [])
-        info = RecordingInfo(
-            path,
-            self.name,
-            devices,
-            stature_of(arrays.get("height_m")),
-            calibration,
-            skeleton_of(arrays.get("skeleton_tpose"), path),
-            counts,
-            tuple(notes),
+
+def _read(path: Path, archive: zipfile.ZipFile) -> Recording:
+    """The recording in an open archive."""
+    names = [name.removesuffix(".npy") for name in archive.namelist()]
+    missing = [name for name in _NEEDED if name not in names]
+    if missing:
+        raise UnknownFormatError(_what_it_is(path, names, missing))
+    members = {name: Member(archive, name) for name in (*_NEEDED, *_OPTIONAL) if name in names}
+    arrays = {name: member.whole() for name, member in members.items() if name not in _LONG}
+    devices = harness_devices([str(n) for n in np.ravel(arrays["names"])], path)
+    k = len(devices)
+    time_s = rows_of((-1,), arrays["t"])
+    shapes = {"pos": (3,), "rot": (4,), "valid": ()}
+    fits = time_s is not None and all(
+        members[name].shape == (len(time_s), k, *inner) and members[name].dtype.kind in "biuf"
+        for name, inner in shapes.items()
+        if name in members
+    )
+    if time_s is None or not fits:
+        told = ", ".join(f"{name} {members[name].shape}" for name in (*_NEEDED, "valid") if name in members)
+        raise RecordingError(
+            f"{path.name}: the arrays do not fit together ({told}); "
+            "expected t (T,), names (K,), pos (T, K, 3), rot (T, K, 4), valid (T, K)"
         )
-        return LoadedRecording(info, frames)
+    counts: dict[str, int] = {}
+    notes: list[str] = []
+    blocks = FrameBlocks(devices)
+    step = max(1, BLOCK_SAMPLES // k)
+    stated_rows = members["valid"].rows(step) if "valid" in members else repeat(None)
+    lost = wrong = done = 0
+    for position, rotation, known in zip(
+        members["pos"].rows(step), members["rot"].rows(step), stated_rows, strict=False
+    ):
+        stated: Bools = np.ones((len(position), k), np.bool_) if known is None else np.asarray(known == 1.0)
+        valid = stated & is_measured(position, rotation)
+        lost += int(np.count_nonzero(~stated))
+        wrong += int(np.count_nonzero(stated & ~valid))
+        blocks.add(position, rotation, valid)
+        done += len(position)
+        reading(done, len(time_s))
+    time_ns, replaced = nanoseconds(time_s)
+    tell(replaced, lost, wrong, counts, notes)
+    tell_sign_flips(blocks.flips, counts, notes)
+    info = RecordingInfo(
+        path,
+        HarnessNpzImporter.name,
+        devices,
+        stature_of(arrays.get("height_m")),
+        _calibration(path, arrays, devices),
+        skeleton_of(arrays.get("skeleton_tpose"), path),
+        counts,
+        tuple(notes),
+    )
+    return blocks.recording(info, time_ns)
 
 
-def _load(path: Path) -> dict[str, Any]:
-    """The arrays of a trackers file by name."""
-    wanted = (*_NEEDED, "valid", "height_m", "calib_pos", "calib_rot", "skeleton_tpose", "meta")
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            names = list(archive.files)
-            missing = [name for name in _NEEDED if name not in names]
-            if missing:
-                raise UnknownFormatError(_what_it_is(path, names, missing))
-            return {name: archive[name] for name in wanted if name in names}
-    except UnknownFormatError:
-        raise
-    except Exception as fault:  # zipfile, zlib and numpy have a dozen kinds of error for broken archives
-        raise DamagedRecordingError(
-            f"{path.name} is a numpy archive that cannot be read ({_one_line(fault)}); "
-            "it may be cut, or hold Python objects, which are never loaded: write it again as plain arrays"
-        ) from fault
+def _calibration(
+    path: Path, arrays: dict[str, Any], devices: tuple[TrackedDevice, ...]
+) -> TrackerSequence | None:
+    """The T-pose frames, when they are there."""
+    if "calib_pos" not in arrays or "calib_rot" not in arrays:
+        return None
+    k = len(devices)
+    position, rotation = rows_of((-1, k, 3), arrays["calib_pos"]), rows_of((-1, k, 4), arrays["calib_rot"])
+    if position is None or rotation is None or len(position) != len(rotation):
+        raise RecordingError(
+            f"{path.name}: calib_pos {np.shape(arrays['calib_pos'])} and "
+            f"calib_rot {np.shape(arrays['calib_rot'])} do not fit {k} devices; "
+            f"expected (C, {k}, 3) and (C, {k}, 4)"
+        )
+    rate = _meta(arrays.get("meta")).get("rate")
+    rate_hz = float(rate) if isinstance(rate, int | float) and rate > 0 else DEFAULT_RATE_HZ
+    time_s = np.arange(len(position)) / rate_hz
+    stated = np.ones((len(position), k), np.bool_)
+    return frames_of(time_s, devices, position, rotation, stated, {}, [])
 
 
 def _one_line(fault: BaseException) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+import tracemalloc
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recordings.base import LoadedRecording, read_all
+from recordings.importers import harness_npz
 from recordings.importers.harness_jsonl import HarnessJsonlImporter
 from recordings.importers.harness_npz import HarnessNpzImporter
 from vrik import quat
@@ -273,6 +277,43 @@ def test_a_damaged_archive_gives_finite_poses_or_one_sentence(tmp_path: Path, da
         return
 
     assert np.isfinite(frames.position[frames.valid]).all()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_blocks_of_any_size_give_the_same_frames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Any, save: Any
+) -> None:
+    rng = np.random.default_rng(1)
+    rot = quat.normalize(rng.normal(size=(50, 2, 4)))
+    content = arrays(t=np.arange(50) / 60, pos=rng.normal(size=(50, 2, 3)), valid=rng.random((50, 2)) > 0.3)
+    save(tmp_path / "a.npz", **content | {"rot": np.asarray(rot, order=order)})
+    whole = open_file(tmp_path / "a.npz")
+
+    monkeypatch.setattr(harness_npz, "BLOCK_SAMPLES", 14)
+    frames = open_file(tmp_path / "a.npz")
+
+    np.testing.assert_array_equal(frames.frames.valid, content["valid"])
+    np.testing.assert_array_equal(frames.frames.position[content["valid"]], content["pos"][content["valid"]])
+    np.testing.assert_array_equal(frames.frames.rotation, whole.frames.rotation)
+    assert frames.info.counts == whole.info.counts
+    assert frames.info.counts["samples not tracked"] == np.count_nonzero(~content["valid"])
+
+
+def test_a_shape_that_lies_takes_no_memory(tmp_path: Path) -> None:
+    data = io.BytesIO()
+    np.lib.format.write_array(data, np.ones((5, 2, 3)))
+    path = write_npz(tmp_path / "a.npz", pos=None)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("pos.npy", data.getvalue().replace(b"(5, 2, 3), }    ", b"(5000000000,), }"))
+    tracemalloc.start()
+
+    with pytest.raises(DamagedRecordingError, match="pos has 240 bytes"):
+        open_file(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert peak < 10e6
 
 
 def test_devices_that_a_line_leaves_out_are_not_valid(tmp_path: Path) -> None:
