@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from solvers.features import FEATURES_VERSION, NAMES, FeatureState, features
 from solvers.guess import Guess
 from solvers.kernels import body as _kernels
+from solvers.kernels.ccd import SCRATCH
+from solvers.limits import SwingTwist, pack_limits
 from solvers.prior import Prior, RulesPrior
 from solvers.stepping import SteppingState, step
 from vrik import quat
@@ -64,9 +67,9 @@ class BodySolver:
             raise ValueError(
                 f"the prior reads features version {self.prior.features_version}, here is {FEATURES_VERSION}"
             )
-        neck, spine = np.radians(config.neck_limit_deg), np.radians(config.spine_limit_deg)
         self._spine_weights = np.array([0.0, 1.0, 1.0, 1.0, 0.3, 0.0])
-        self._spine_limits = np.array([np.pi, spine, spine, spine, neck, np.pi])
+        spine, neck = _ball(config.spine_limit_deg), _ball(config.neck_limit_deg)
+        self._spine_limits = pack_limits([None, spine, spine, spine, neck, None])
         self.reset()
 
     def reset(self) -> None:
@@ -78,7 +81,9 @@ class BodySolver:
         self._stepping_state = SteppingState.fresh()
         self.guess = Guess.fresh()
         self._last_twist = np.zeros(2)
-        self._joints, self._lengths, self._turns = np.zeros((3, 3)), np.zeros(2), quat.identity(n)
+        self._joints, self._lengths, self._goal = np.zeros((3, 3)), np.zeros(2), np.zeros((2, 3))
+        self._turns = quat.identity(n)
+        self._spine_scratch = np.empty((SCRATCH, len(self._spine_weights), 4))
         self._solved = SolvedBody(
             self.body.tpose.copy(), quat.identity(n), quat.identity(n), np.full(len(ROLES), np.nan)
         )
@@ -123,10 +128,18 @@ class BodySolver:
             self._last_twist,
             self._joints,
             self._lengths,
+            self._goal,
             self._turns,
+            self._spine_scratch,
             out.position,
             out.rotation,
             out.local_rotation,
             out.reach_error_m,
         )
         return out
+
+
+def _ball(limit_deg: float) -> SwingTwist:
+    """A joint of the spine: swings and twists equally far to all sides."""
+    limit = math.radians(limit_deg)
+    return SwingTwist((0.0, 1.0, 0.0), (limit, limit), -limit, limit)

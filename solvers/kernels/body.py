@@ -40,7 +40,9 @@ def solve(
     last_twist: Floats,
     joints: Points,
     lengths: Floats,
+    goal: Points,
     turns: Quats,
+    spine_scratch: Quats,
     positions: Points,
     rotations: Quats,
     local_rotations: Quats,
@@ -50,7 +52,7 @@ def solve(
 
     position, rotation, weight: role targets, (13, .). The guess is as in ``solvers.guess.Guess``.
     ``rotations`` and ``local_rotations`` hold the frame before on entry. last_twist (2,) is remembered;
-    joints (3, 3), lengths (2,) and turns (22, 4) are scratch. Lengths in metres.
+    joints (3, 3), lengths (2,), goal (2, 3) and turns (22, 4) are scratch. Lengths in metres.
     """
     solve_torso(
         load3(pelvis_position, 0),
@@ -67,6 +69,7 @@ def solve(
         tolerance,
         sweeps,
         damping,
+        spine_scratch,
         positions,
         turns,
     )
@@ -83,6 +86,7 @@ def solve(
             last_twist,
             joints,
             lengths,
+            goal,
             positions,
             turns,
         )
@@ -98,6 +102,9 @@ def solve(
             ankle_position,
             foot_rotation,
             knee_pole,
+            joints,
+            lengths,
+            goal,
             positions,
             turns,
         )

@@ -71,24 +71,23 @@ def forearm_turn(roll: float) -> float:
 
 
 @kernel
-def solve_arm(
+def arm_goal(
     side: int,
     offsets: Points,
     position: Points,
     rotation: Quats,
     weight: Floats,
     elbow_pole: Points,
-    tolerance: float,
-    rounds: int,
-    last_twist: Floats,
     joints: Points,
     lengths: Floats,
+    goal: Points,
     positions: Points,
     rotations: Quats,
 ) -> None:
-    """Upper arm, forearm and hand of one side; the shoulder joint is already placed.
+    """What one arm should do: ``lengths`` (2,), and ``goal`` (2, 3): the wrist, and the elbow's direction.
 
-    position, rotation, weight: role targets. joints (3, 3) and lengths (2,) are scratch.
+    ``joints`` (3, 3) get a first place. The shoulder joint is already placed. position, rotation, weight:
+    role targets.
     """
     mirror = -1.0 if side == 0 else 1.0
     upper = 7 if side == 0 else 11
@@ -101,9 +100,6 @@ def solve_arm(
     # Without a hand the arm hangs beside the body, a little bent.
     hang = add(root, scale(qrot(chest, (0.12 * mirror, -1.0, -0.08)), 0.97 * (lengths[0] + lengths[1])))
     target = mix(hang, load3(position, HAND_ROLE + side), w)
-    rest_upper = scale(load3(offsets, fore), 1.0 / max(lengths[0], 1e-9))
-    rest_fore = scale(load3(offsets, hand), 1.0 / max(lengths[1], 1e-9))
-
     e = ELBOW_ROLE + side
     tracked = carry(load4(rotation, e), load3(position, e), load3(offsets, fore))
     pole = steer(load3(elbow_pole, side), tracked, root, target, weight[e])
@@ -113,9 +109,30 @@ def solve_arm(
     store3(joints, 0, root)
     store3(joints, 1, middle)
     store3(joints, 2, add(middle, scale(ahead, lengths[1])))
-    reach(joints, lengths, target, pole, tolerance, rounds)
-    turn_to_pole(joints, pole)
+    store3(goal, 0, target)
+    store3(goal, 1, pole)
 
+
+@kernel
+def orient_arm(
+    side: int,
+    offsets: Points,
+    rotation: Quats,
+    weight: Floats,
+    last_twist: Floats,
+    joints: Points,
+    goal: Points,
+    positions: Points,
+    rotations: Quats,
+) -> None:
+    """Turn upper arm, forearm and hand so that they lie along solved ``joints``; all as in ``arm_goal``."""
+    upper = 7 if side == 0 else 11
+    fore, hand = upper + 1, upper + 2
+    w = weight[HAND_ROLE + side]
+    root, target, pole = load3(positions, upper), load3(goal, 0), load3(goal, 1)
+    rest_upper = unit_or(load3(offsets, fore), (0.0, -1.0, 0.0))
+    rest_fore = unit_or(load3(offsets, hand), (0.0, -1.0, 0.0))
+    ahead = unit_or(sub(target, root), (0.0, -1.0, 0.0))
     out_side = (0.0, 0.0, 1.0)  # in the T-pose the elbow's point looks back
     hinge = cross(ahead, side_of(pole, ahead))
     bone = unit_or(sub(load3(joints, 1), root), ahead)
@@ -128,6 +145,33 @@ def solve_arm(
     store4(rotations, hand, hand_turn)
     for j in range(upper, hand):
         store3(positions, j + 1, carry(load4(rotations, j), load3(positions, j), load3(offsets, j + 1)))
+
+
+@kernel
+def solve_arm(
+    side: int,
+    offsets: Points,
+    position: Points,
+    rotation: Quats,
+    weight: Floats,
+    elbow_pole: Points,
+    tolerance: float,
+    rounds: int,
+    last_twist: Floats,
+    joints: Points,
+    lengths: Floats,
+    goal: Points,
+    positions: Points,
+    rotations: Quats,
+) -> None:
+    """Upper arm, forearm and hand of one side, by FABRIK; the shoulder joint is already placed."""
+    arm_goal(
+        side, offsets, position, rotation, weight, elbow_pole, joints, lengths, goal, positions, rotations
+    )
+    pole = load3(goal, 1)
+    reach(joints, lengths, load3(goal, 0), pole, tolerance, rounds)
+    turn_to_pole(joints, pole)
+    orient_arm(side, offsets, rotation, weight, last_twist, joints, goal, positions, rotations)
 
 
 @kernel
@@ -164,6 +208,94 @@ def not_under(hip: V3, ankle: V3, lowest: float, reach: float) -> V3:
 
 
 @kernel
+def leg_goal(
+    side: int,
+    offsets: Points,
+    floor_y: float,
+    ankle_height: float,
+    toes_height: float,
+    position: Points,
+    rotation: Quats,
+    weight: Floats,
+    ankle_goal: Points,
+    foot_goal: Quats,
+    knee_pole: Points,
+    joints: Points,
+    lengths: Floats,
+    goal: Points,
+    positions: Points,
+    rotations: Quats,
+) -> None:
+    """What one leg should do: hip, ``lengths`` (2,), and ``goal`` (2, 3): the ankle, and the knee's direction.
+
+    Foot and toes get their turn here. The hips are already placed; ``joints`` (3, 3) get a straight leg.
+    """
+    thigh = 14 if side == 0 else 18
+    shin, foot, toes = thigh + 1, thigh + 2, thigh + 3
+    hip = carry(load4(rotations, 0), load3(positions, 0), load3(offsets, thigh))
+    store3(positions, thigh, hip)
+    upper = length(load3(offsets, shin))
+    lower = length(load3(offsets, foot))
+    f = FOOT_ROLE + side
+    turn = qslerp(load4(foot_goal, side), load4(rotation, f), weight[f])
+    store4(rotations, foot, turn)
+    store4(rotations, toes, turn)
+    ankle = mix(load3(ankle_goal, side), load3(position, f), weight[f])
+    lowest = lowest_ankle(turn, load3(offsets, toes), floor_y + ankle_height, floor_y + toes_height)
+    ankle = (ankle[0], max(ankle[1], lowest), ankle[2])
+    ahead = qrot(turn, (0.0, 0.0, -1.0))
+    ankle = not_too_near(hip, ankle, ahead, MIN_LEG_SHARE * (upper + lower))
+    ankle = not_under(hip, ankle, lowest, upper + lower)
+
+    k = KNEE_ROLE + side
+    tracked = carry(load4(rotation, k), load3(position, k), load3(offsets, shin))
+    pole = steer(load3(knee_pole, side), tracked, hip, ankle, weight[k])
+    along = unit_or(sub(ankle, hip), (0.0, -1.0, 0.0))
+    lengths[0] = upper
+    lengths[1] = lower
+    store3(joints, 0, hip)
+    store3(joints, 1, add(hip, scale(along, upper)))
+    store3(joints, 2, add(hip, scale(along, upper + lower)))
+    store3(goal, 0, ankle)
+    store3(goal, 1, unit_or(pole, (0.0, 0.0, -1.0)))
+
+
+@kernel
+def bend_leg(joints: Points, lengths: Floats, goal: Points, low: float) -> None:
+    """Two bones in closed form; a knee that would be below ``low`` points up as far as it must."""
+    hip, ankle, pole = load3(joints, 0), load3(goal, 0), load3(goal, 1)
+    b = bend(hip, ankle, lengths[0], lengths[1], pole)
+    if b[1] < low:
+        pole = (pole[0], pole[1] + 2.0 * (low - b[1]) / lengths[0], pole[2])
+        b = bend(hip, ankle, lengths[0], lengths[1], unit_or(pole, (0.0, 1.0, 0.0)))
+        store3(goal, 1, pole)
+    store3(joints, 1, (b[0], b[1], b[2]))
+    store3(joints, 2, (b[3], b[4], b[5]))
+
+
+@kernel
+def orient_leg(
+    side: int, offsets: Points, joints: Points, goal: Points, positions: Points, rotations: Quats
+) -> None:
+    """Turn thigh and shin so that they lie along solved ``joints``; foot and toes hang on them."""
+    thigh = 14 if side == 0 else 18
+    shin, foot, toes = thigh + 1, thigh + 2, thigh + 3
+    hip, knee, ankle = load3(joints, 0), load3(joints, 1), load3(joints, 2)
+    front = (0.0, 0.0, -1.0)
+    down = (0.0, -1.0, 0.0)
+    rest_upper = unit_or(load3(offsets, shin), down)
+    rest_lower = unit_or(load3(offsets, foot), down)
+    along = unit_or(sub(load3(goal, 0), hip), down)
+    hinge = cross(along, side_of(load3(goal, 1), along))
+    bone = unit_or(sub(knee, hip), down)
+    store4(rotations, thigh, qalign(rest_upper, front, bone, cross(hinge, bone)))
+    bone = unit_or(sub(ankle, knee), down)
+    store4(rotations, shin, qalign(rest_lower, front, bone, cross(hinge, bone)))
+    for j in range(thigh, toes):
+        store3(positions, j + 1, carry(load4(rotations, j), load3(positions, j), load3(offsets, j + 1)))
+
+
+@kernel
 def solve_leg(
     side: int,
     offsets: Points,
@@ -176,45 +308,30 @@ def solve_leg(
     ankle_goal: Points,
     foot_goal: Quats,
     knee_pole: Points,
+    joints: Points,
+    lengths: Floats,
+    goal: Points,
     positions: Points,
     rotations: Quats,
 ) -> None:
-    """Thigh, shin, foot and toes of one side; the hips are already placed."""
-    thigh = 14 if side == 0 else 18
-    shin, foot, toes = thigh + 1, thigh + 2, thigh + 3
-    hip = carry(load4(rotations, 0), load3(positions, 0), load3(offsets, thigh))
-    store3(positions, thigh, hip)
-    upper = length(load3(offsets, shin))
-    lower = length(load3(offsets, foot))
-    f = FOOT_ROLE + side
-    turn = qslerp(load4(foot_goal, side), load4(rotation, f), weight[f])
-    goal = mix(load3(ankle_goal, side), load3(position, f), weight[f])
-    lowest = lowest_ankle(turn, load3(offsets, toes), floor_y + ankle_height, floor_y + toes_height)
-    goal = (goal[0], max(goal[1], lowest), goal[2])
-    ahead = qrot(turn, (0.0, 0.0, -1.0))
-    goal = not_too_near(hip, goal, ahead, MIN_LEG_SHARE * (upper + lower))
-    goal = not_under(hip, goal, lowest, upper + lower)
-
-    k = KNEE_ROLE + side
-    tracked = carry(load4(rotation, k), load3(position, k), load3(offsets, shin))
-    pole = steer(load3(knee_pole, side), tracked, hip, goal, weight[k])
-    b = bend(hip, goal, upper, lower, unit_or(pole, (0.0, 0.0, -1.0)))
-    low = floor_y + ankle_height
-    if b[1] < low:  # a knee in the floor: let it point up as far as it must
-        pole = (pole[0], pole[1] + 2.0 * (low - b[1]) / upper, pole[2])
-        b = bend(hip, goal, upper, lower, unit_or(pole, (0.0, 1.0, 0.0)))
-    knee, ankle = (b[0], b[1], b[2]), (b[3], b[4], b[5])
-    rest_upper = scale(load3(offsets, shin), 1.0 / max(upper, 1e-9))
-    rest_lower = scale(load3(offsets, foot), 1.0 / max(lower, 1e-9))
-    front = (0.0, 0.0, -1.0)
-    down = (0.0, -1.0, 0.0)
-    along = unit_or(sub(goal, hip), down)
-    hinge = cross(along, side_of(pole, along))
-    bone = unit_or(sub(knee, hip), down)
-    store4(rotations, thigh, qalign(rest_upper, front, bone, cross(hinge, bone)))
-    bone = unit_or(sub(ankle, knee), down)
-    store4(rotations, shin, qalign(rest_lower, front, bone, cross(hinge, bone)))
-    store4(rotations, foot, turn)
-    store4(rotations, toes, turn)
-    for j in range(thigh, toes):
-        store3(positions, j + 1, carry(load4(rotations, j), load3(positions, j), load3(offsets, j + 1)))
+    """Thigh, shin, foot and toes of one side, in closed form; the hips are already placed."""
+    leg_goal(
+        side,
+        offsets,
+        floor_y,
+        ankle_height,
+        toes_height,
+        position,
+        rotation,
+        weight,
+        ankle_goal,
+        foot_goal,
+        knee_pole,
+        joints,
+        lengths,
+        goal,
+        positions,
+        rotations,
+    )
+    bend_leg(joints, lengths, goal, floor_y + ankle_height)
+    orient_leg(side, offsets, joints, goal, positions, rotations)
