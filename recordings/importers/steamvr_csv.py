@@ -115,8 +115,9 @@ class _Study:
             self._scales.append(scale)
             place = place * np.where(_usable(scale), scale, 1.0)[:, None, None]
         position, rotation = openvr_from_unity(place, turn)
-        heights = np.where(is_measured(position, rotation), position[..., 1], np.nan)
-        self._heights.append(heights[:, self._watched])
+        watched = position[:, self._watched]
+        seen = is_measured(watched, rotation[:, self._watched])
+        self._heights.append(np.where(seen, watched[..., 1], np.nan))
         return Samples(position, rotation)
 
     def floor(self) -> Vec3:
