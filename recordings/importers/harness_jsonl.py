@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from recordings.base import Recording, RecordingInfo
+from recordings.base import Recording, RecordingInfo, reading
 from recordings.importers.axes import is_measured, nanoseconds, rows_of, tell_sign_flips
 from recordings.importers.frame_blocks import BLOCK_FRAMES, FrameBlocks
 from recordings.importers.harness import frames_of, harness_devices, skeleton_of, stature_of, tell
@@ -46,6 +46,7 @@ class HarnessJsonlImporter:
         Raises:
             RecordingError: If the header names no devices, or its calibration does not fit them.
         """
+        size = path.stat().st_size
         with path.open("rb") as stream:
             header = _object(stream.readline(LONGEST_LINE).removeprefix(b"\xef\xbb\xbf"))
             names = None if header is None else _names(header)
@@ -61,6 +62,8 @@ class HarnessJsonlImporter:
                 if line.strip() and not frames.read(line):
                     bad, first_bad = bad + 1, first_bad or number
                     ended = line.endswith(b"\n")
+                if number % BLOCK_FRAMES == 0:
+                    reading(stream.tell(), size)
         frames.flush()
         counts: dict[str, int] = {}
         notes: list[str] = []

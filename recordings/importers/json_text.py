@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from recordings.base import reading
 from vrik.errors import DamagedRecordingError
 
 CUT_NOTE = "the file is cut or broken; what stands before that is read"
@@ -51,6 +52,7 @@ class JsonStream:
     def __init__(self, path: Path) -> None:
         self.name = path.name
         self._file = path.open("rb")
+        self._size = path.stat().st_size
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
         self._text = ""
         self._at = 0
@@ -92,7 +94,8 @@ class JsonStream:
                 raise self._broken(fault.msg, fault.pos) from fault
             except ValueError as fault:  # a number of thousands of digits
                 raise self._broken(str(fault), self._at) from fault
-            if end == len(self._text) and self._text[end - 1] not in '}]"' and self._more():
+            scalar = self._text[end - 1] not in '}]"'  # "12" may be the beginning of "12.5e3"
+            if scalar and end + _LONGEST_TOKEN >= len(self._text) and self._more():
                 continue
             self._at = end
             return value
@@ -148,16 +151,18 @@ class JsonStream:
         self._at += 1
 
     def _more(self) -> bool:
-        """Read on, as much again as is waiting; False at the end of the file."""
-        if self._ended:
-            return False
-        waiting = len(self._text) - self._at
-        data = self._file.read(max(CHUNK_BYTES, waiting))
-        self._ended = not data
-        self._gone += self._at
-        self._text = self._text[self._at :] + self._decoder.decode(data, final=self._ended)
-        self._at = 0
-        return len(self._text) > waiting or self._more()
+        """Read on, as much again as is waiting; at the end of the file nothing changes, and it is False."""
+        new = ""
+        while not new and not self._ended:
+            data = self._file.read(max(CHUNK_BYTES, len(self._text) - self._at))
+            self._ended = not data
+            new = self._decoder.decode(data, final=self._ended)
+            reading(self._file.tell(), self._size)
+        if new:
+            self._gone += self._at
+            self._text = self._text[self._at :] + new
+            self._at = 0
+        return bool(new)
 
     def _broken(self, what: str, at: int) -> BrokenJsonError:
         return BrokenJsonError(f"{what}: character {self._gone + at}")

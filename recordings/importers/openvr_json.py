@@ -214,7 +214,7 @@ def _unit(dump: _Dump, head: str | None, notes: list[str]) -> float:
         )
     elif height:
         notes.append(
-            "no unit that is known makes that a person's height: if the file has another, bring its positions "
+            "no unit that is known makes that a person's height: if the file has another, bring positions "
             "to metres, for a file in metres is read as it is"
         )
     return STUD_M

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from recordings.base import LoadedRecording, Recording, RecordingInfo
-from recordings.importers.axes import is_measured, nanoseconds, openvr_from_unity, tracker_sequence
+from recordings.base import Recording, RecordingInfo
+from recordings.importers.axes import is_measured, nanoseconds, openvr_from_unity, tell_sign_flips
+from recordings.importers.frame_blocks import FrameBlocks, spans
 from vrik.arrays import Floats
 from vrik.errors import DamagedRecordingError, RecordingError
 from vrik.frames import DeviceClass, TrackedDevice
@@ -57,7 +58,7 @@ class XrorImporter:
         return known and 1 <= head[4] <= 0x13 and b"\x03info\0" in head
 
     def open(self, path: Path) -> Recording:
-        """Read the whole file.
+        """Read the whole file; frames are unpacked at once, in 32 bits, and put aside in blocks.
 
         Raises:
             RecordingError: If a package is missing, or the devices have no pose that could be used.
@@ -78,12 +79,13 @@ class XrorImporter:
         try:
             document: Any = bson.decode(data)
             listed = document["info"]["hardware"]["devices"]
-            table = np.asarray(fpzip.decompress(bytes(document["frames"])), np.float64)
+            table = np.asarray(fpzip.decompress(bytes(document["frames"])))
         except Exception as fault:  # two foreign decoders, with their own errors each
             raise DamagedRecordingError(
                 f"{path.name} is a broken XROR file ({type(fault).__name__}: {fault}); "
                 "copy or download it again"
             ) from fault
+        del data, document
         return _recording(path, listed, table.reshape(-1, table.shape[-1]))
 
 
@@ -122,14 +124,18 @@ def _recording(path: Path, listed: Any, table: Floats) -> Recording:
     if replaced:
         counts["times out of order"] = replaced
         notes.append(f"times that are unreadable or step back: {replaced}; they repeat the time before")
-    samples = table[:, columns]
-    position, rotation = openvr_from_unity(samples[..., :3], samples[..., [6, 3, 4, 5]])
-    valid = is_measured(position, rotation)
-    if wrong := int(np.count_nonzero(~valid)):
+    blocks, wrong = FrameBlocks(devices), 0
+    for begin, end in spans(len(table)):
+        samples = table[begin:end][:, columns]
+        position, rotation = openvr_from_unity(samples[..., :3], samples[..., [6, 3, 4, 5]])
+        valid = is_measured(position, rotation)
+        wrong += int(np.count_nonzero(~valid))
+        blocks.add(position, rotation, valid)
+    if wrong:
         counts["placeholder samples"] = wrong
-    sequence = tracker_sequence(time_ns, devices, position, rotation, valid)
+    tell_sign_flips(blocks.flips, counts, notes)
     info = RecordingInfo(path, XrorImporter.name, tuple(devices), counts=counts, notes=tuple(notes))
-    return LoadedRecording(info, sequence)
+    return blocks.recording(info, time_ns)
 
 
 def _package(name: str) -> Any:

@@ -252,6 +252,49 @@ def test_times_that_step_back_never_run_backwards_and_are_counted(tmp_path: Path
     assert recording.info.counts == {"times out of order": 1}
 
 
+@pytest.mark.parametrize("broken", ["[" * 100_000, "9" * 5000, "nonsense", '"\x00"'])
+def test_poses_before_something_unreadable_are_kept_or_it_is_one_sentence(
+    tmp_path: Path, broken: str
+) -> None:
+    whole = json.dumps({"camera": {"poses": [pose(10.0), pose(20.0)]}})
+    (tmp_path / "a.json").write_text(whole[:-3] + f", {broken}, " + whole[-3:])
+
+    if broken.startswith("["):
+        with pytest.raises(DamagedRecordingError, match="too deep"):
+            open_json(tmp_path / "a.json")
+        return
+
+    recording = open_json(tmp_path / "a.json")
+    assert len(recording.frames) == 2
+    assert recording.info.notes[0].startswith("the file is cut or broken")
+
+
+def test_of_a_track_that_is_there_twice_the_last_one_counts(tmp_path: Path) -> None:
+    one, two = (json.dumps([pose(10.0 * i) for i in range(n)]) for n in (3, 2))
+    text = f'{{"camera": {{"poses": {one}, "poses": {two}, "more": {{"poses": {one}}}}}, "x": [1], "y": "z"}}'
+    (tmp_path / "a.json").write_text(text)
+
+    recording = open_json(tmp_path / "a.json")
+
+    assert [d.serial for d in recording.info.devices] == ["camera"]
+    assert len(recording.frames) == 2
+
+
+def test_a_track_that_the_cut_left_without_a_pose_is_none(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", {"camera": [pose(10.0), pose(20.0)], "right": [pose(10.0)]})
+    text = path.read_text()
+    path.write_text(text[: text.index('"right"') + 25])
+
+    assert [d.serial for d in open_json(path).info.devices] == ["camera"]
+
+
+def test_a_mark_of_the_encoding_does_not_matter(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.json", {"camera": [pose(10.0), pose(20.0)]})
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+
+    assert next(iter(open_recording(path).blocks())).valid.all()
+
+
 def test_an_object_without_tracks_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"camera": {"events": []}}')

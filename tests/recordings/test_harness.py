@@ -376,6 +376,27 @@ def test_a_calibration_that_is_no_pose_is_one_sentence(tmp_path: Path, pose: Any
         open_file(path)
 
 
+def test_sign_flips_of_lines_are_turned_and_told(tmp_path: Path) -> None:
+    flipped = {**GOOD, "rot": [-1.0, 0.0, 0.0, 0.0]}
+    lines = [frame(i / 60, head=pose) for i, pose in enumerate([GOOD, flipped, flipped, GOOD])]
+
+    recording = open_file(write_jsonl(tmp_path / "a.jsonl", lines))
+
+    assert recording.info.counts == {"samples not tracked": 4, "sign flips": 2}
+    assert (recording.frames.rotation[:, 0, 0] == 1.0).all()
+
+
+def test_a_line_without_end_is_no_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recordings.importers.harness_jsonl.LONGEST_LINE", 1000)
+    lines = [frame(0.0, head=GOOD), "7" * 5000, frame(0.2, head=GOOD), "[" * 1000]
+
+    recording = open_file(write_jsonl(tmp_path / "a.jsonl", lines))
+
+    assert len(recording.frames) == 2
+    assert recording.info.counts["rows skipped"] == 2
+    assert any("line 3" in note for note in recording.info.notes)
+
+
 def test_a_device_that_the_calibration_leaves_out_is_not_valid_in_it(tmp_path: Path) -> None:
     info = open_file(write_jsonl(tmp_path / "a.jsonl", [], calibration_tpose={"head": GOOD})).info
 

@@ -169,6 +169,65 @@ def test_a_file_in_metres_is_read_as_it_is_and_it_is_told(tmp_path: Path) -> Non
     assert "unit is taken to be the metre: the head, 1.60 in the file" in recording.info.notes[0]
 
 
+@pytest.mark.parametrize(("unit", "name"), [(0.01, "the centimetre"), (0.001, "the millimetre")])
+def test_a_file_in_centimetres_or_millimetres_is_known_by_the_head_and_it_is_told(
+    tmp_path: Path, unit: float, name: str
+) -> None:
+    frames = [[20, [device("Head", [0.1, 1.6, 0.2], Rotation.identity(), "k", unit=unit)]]] * 3
+
+    recording = open_json(write(tmp_path / "a.json", frames))
+
+    np.testing.assert_allclose(recording.frames.position[0, 0], [0.1, 1.6, 0.2])
+    (note,) = recording.info.notes
+    assert f"unit is taken to be {name}" in note
+    assert f"positions are multiplied by {unit:g}" in note
+
+
+def test_the_highest_device_stands_for_a_head_that_is_not_there(tmp_path: Path) -> None:
+    hands = [
+        device(f"{side} Hand", [0.2, height, 0.0], Rotation.identity(), "r", unit=0.01)
+        for side, height in (("Left", 0.6), ("Right", 1.2))
+    ]
+
+    recording = open_json(write(tmp_path / "a.json", [[20, hands]]))
+
+    np.testing.assert_allclose(recording.frames.position[0, :, 1], [0.6, 1.2])
+    assert "the highest device, 120.00 in the file" in recording.info.notes[0]
+
+
+@pytest.mark.parametrize(("height", "told"), [(20.0, "no unit that is known"), (1.6 / 0.28, "feet")])
+def test_a_unit_that_may_be_another_is_told_with_the_way_out(
+    tmp_path: Path, height: float, told: str
+) -> None:
+    frames = [[20, [device("Head", [0.0, height, 0.0], Rotation.identity(), "k", unit=1.0)]]]
+
+    recording = open_json(write(tmp_path / "a.json", frames))
+
+    assert recording.frames.position[0, 0, 1] == pytest.approx(height * 0.28)
+    assert "positions are multiplied by 0.28" in recording.info.notes[0]
+    assert told in recording.info.notes[1]
+    assert "bring" in recording.info.notes[1]
+    assert "positions to metres" in recording.info.notes[1]
+
+
+def test_a_number_without_end_loses_nothing_before_it(tmp_path: Path) -> None:
+    head = device("Head", [0.0, 1.6, 0.0], Rotation.identity(), "k")
+    text = json.dumps([[20, [head]]] * 3)
+    (tmp_path / "a.json").write_text(text[:-1] + ", [" + "9" * 5000 + ", []]]")
+
+    recording = open_json(tmp_path / "a.json")
+
+    assert len(recording.frames) == 3
+    assert recording.info.notes[0].startswith("the file is cut or broken")
+
+
+def test_a_file_with_a_name_for_each_frame_is_one_sentence(tmp_path: Path) -> None:
+    frames = [[20, [device(f"Head {i}", [0.0, 1.6, 0.0], Rotation.identity(), "k")]] for i in range(65)]
+
+    with pytest.raises(RecordingError, match="more than 64 devices"):
+        open_json(write(tmp_path / "a.json", frames))
+
+
 def test_a_device_that_is_off_or_missing_is_not_valid_and_counted(tmp_path: Path) -> None:
     head = device("Head", [0.0, 1.6, 0.0], Rotation.identity(), "k")
     off = {"position": [0, 0, 0], "rotation": [0, 0, 0], "color": "r", "name": "Left Hand"}

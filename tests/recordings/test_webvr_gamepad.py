@@ -123,6 +123,29 @@ def test_a_gamepad_without_a_hand_has_no_role(tmp_path: Path) -> None:
     assert [(d.role, d.device_class) for d in recording.info.devices] == [("", DeviceClass.CONTROLLER)]
 
 
+def test_sign_flips_are_turned_and_told(tmp_path: Path) -> None:
+    """Also over a record in which the pad is not tracked."""
+    flipped = pad(orientation={"0": 0.0, "1": -0.7071068, "2": 0.0, "3": -0.7071068})
+    pads = [pad(), flipped, pad(hasPosition=False), pad(), pad()]
+
+    recording = open_json(write(tmp_path / "a.json", [(10 * i, {"0": p}) for i, p in enumerate(pads)]))
+
+    assert recording.info.counts == {"samples not tracked": 1, "sign flips": 2}
+    assert any("change sign between neighbours 2 times" in note for note in recording.info.notes)
+    np.testing.assert_allclose(
+        recording.frames.rotation[[1, 3, 4], 0], recording.frames.rotation[[0, 0, 0], 0]
+    )
+
+
+def test_a_gamepad_that_comes_later_is_not_tracked_before(tmp_path: Path) -> None:
+    late = {"1": pad("right"), "0": pad()}
+
+    recording = open_json(write(tmp_path / "a.json", [(10, {"0": pad()}), (20, late)]))
+
+    assert [d.serial for d in recording.info.devices] == ["gamepad0", "gamepad1"]
+    assert recording.frames.valid.tolist() == [[True, False], [True, True]]
+
+
 def test_no_gamepad_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no gamepad with a pose"):
         open_json(write(tmp_path / "a.json", [(10, {})]))

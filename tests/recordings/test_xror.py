@@ -141,3 +141,17 @@ def test_columns_that_do_not_fit_the_devices_are_one_sentence(tmp_path: Path) ->
 
     with pytest.raises(DamagedRecordingError, match="22 columns"):
         open_recording(path)
+
+
+@unpacks
+def test_sign_flips_of_the_file_are_turned_and_told(tmp_path: Path) -> None:
+    rows = table()
+    rows[3, 4:8] *= -1.0
+    path = tmp_path / "a.xror"
+    path.write_bytes(file_of(packed(rows), *STANDARD))
+
+    recording = open_recording(path)
+
+    assert recording.info.counts == {"sign flips": 2}
+    turn = read_all(recording).rotation[:, 0]
+    assert (np.sum(turn[1:] * turn[:-1], axis=-1) > 0.0).all()
