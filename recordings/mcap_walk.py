@@ -10,12 +10,12 @@ Source: the MCAP specification, https://mcap.dev/spec.
 from __future__ import annotations
 
 import io
-import os
+import itertools
 import re
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -45,15 +45,18 @@ MAX_ATTACHMENTS = 8
 """No more of them are kept."""
 
 _RECORD = struct.Struct("<BQ")
+_FOOTER = struct.Struct("<QQI")  # begin of the summary, begin of its offsets, checksum
 _CHUNK = struct.Struct("<QQQII")  # start, end, size, crc, length of the compression's name
 _MESSAGE = struct.Struct("<HIQQ")  # channel, sequence, log time, publish time
 _MESSAGE_RECORD = struct.Struct("<BQHIQQ")  # both in one
 _STEP = 64 * 1024
+_SEARCH_STEP = 1 << 20
 _PRIVATE = 0x80
 """Opcodes from here on are free for anybody; such records are skipped."""
 
 _DATA_END = _RECORD.pack(Opcode.DATA_END, 4)
 _LAST = ((Opcode.DATA_END, 4), (Opcode.FOOTER, 20))
+_FOOTER_HEAD = _RECORD.pack(Opcode.FOOTER, _FOOTER.size)
 _CHUNK_MARK = re.compile(rb"\x04\0\0\0zstd|\x03\0\0\0lz4")
 _KEPT = (
     Opcode.HEADER, Opcode.CHANNEL, Opcode.MESSAGE, Opcode.METADATA, Opcode.CHUNK, Opcode.MESSAGE_INDEX,
@@ -63,6 +66,21 @@ _KEPT = (
 
 Message: TypeAlias = tuple[int, int, bytes]
 """Channel number, log time [ns], data. A plain tuple, since there are a hundred thousand of them a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Where in a file one recording lies.
+
+    Args:
+        begin: Its first byte.
+        end: The first byte behind it.
+        junk: Bytes before or behind it that belong to no recording.
+    """
+
+    begin: int
+    end: int
+    junk: int = 0
 
 
 @dataclass(slots=True)
@@ -84,6 +102,9 @@ class Walk:
         last_sequence: Greatest sequence number met on each channel; 0 where the writer does not number.
         attachments: Small attachments by name.
         at: Bytes of the file that have been gone through.
+        part: Where the recording lies in the file.
+        behind: Further recordings that stand behind its end.
+        start_damaged: Whether the magic bytes at its begin are not those of MCAP.
     """
 
     profile: str = ""
@@ -99,6 +120,9 @@ class Walk:
     last_sequence: dict[int, int] = field(default_factory=dict)
     attachments: dict[str, bytes] = field(default_factory=dict)
     at: int = 0
+    part: Part | None = None
+    behind: tuple[Part, ...] = ()
+    start_damaged: bool = False
 
     def topics(self) -> list[str]:
         """Names of the channels, in the order of the file."""
@@ -116,30 +140,36 @@ def walk_batches(path: Path, walk: Walk) -> Iterator[list[Message]]:
 
     Args:
         path: An MCAP file.
-        walk: Filled on the way: a channel is known before its first message comes.
+        walk: Filled on the way: a channel is known before its first message comes. Its ``part`` says what
+            of the file is walked; the first recording in it, when there is none.
 
     Raises:
-        DamagedRecordingError: If the file does not begin as MCAP does.
+        DamagedRecordingError: If it does not look like MCAP in any place.
         OSError: If it cannot be read.
     """
     with path.open("rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        if stream.read(len(MAGIC)) != MAGIC:
-            raise DamagedRecordingError(f"{path} does not begin as an MCAP file does")
-        _read_summary(stream, size, walk)
-        walk.truncated = not _has_footer(stream, size)
-        stream.seek(len(MAGIC))
+        if walk.part is None:
+            parts = find_parts(stream)
+            if not parts:
+                raise DamagedRecordingError(f"{path} does not begin as an MCAP file does")
+            walk.part, walk.behind = parts[0], tuple(parts[1:])
+        part = walk.part
+        walk.lost_bytes += part.junk
+        _read_summary(stream, part, walk)
+        walk.truncated = not _has_footer(stream, part)
         in_damaged_chunk = False
-        for opcode, content, whole in _records_of_file(stream, size, walk):
+        for opcode, content, whole in _records_of_part(stream, part, walk):
             if opcode == Opcode.CHUNK:
                 unpacked, sound = _unpack(content)
                 in_damaged_chunk = whole and not sound
                 walk.damaged_chunks += in_damaged_chunk
                 walk.damaged_bytes += in_damaged_chunk * len(content)
-                if sound or not whole:
+                if sound:
                     yield _messages(unpacked, walk)
+                elif not whole:
+                    yield _in_order(unpacked, walk)
             elif opcode == Opcode.MESSAGE_INDEX:
-                if in_damaged_chunk and len(content) >= 6:
+                if in_damaged_chunk:
                     channel_id, length = struct.unpack_from("<HI", content)
                     walk.lost_messages[channel_id] = walk.lost_messages.get(channel_id, 0) + length // 16
             elif opcode == Opcode.MESSAGE:
@@ -151,49 +181,172 @@ def walk_batches(path: Path, walk: Walk) -> Iterator[list[Message]]:
                 _note(opcode, content, walk)
 
 
-def _records_of_file(stream: BinaryIO, size: int, walk: Walk) -> Iterator[tuple[int, bytes, bool]]:
+def begins_like_mcap(head: bytes) -> bool:
+    """Whether a file with this begin is MCAP, also when that is damaged: then its inside must tell."""
+    if head.startswith(MAGIC) or (0 < len(head) < len(MAGIC) and MAGIC.startswith(head)):
+        return True
+    return bool(find_parts(io.BytesIO(head)))
+
+
+def parts_of(path: Path) -> list[Part]:
+    """As :func:`find_parts`, for a file by its name."""
+    with path.open("rb") as stream:
+        return find_parts(stream)
+
+
+def find_parts(stream: BinaryIO) -> list[Part]:
+    """The recordings in a file: one, or several that were put one behind the other.
+
+    A recording begins with the magic bytes and a header, or right behind the end of the one before. Bytes in
+    which there is neither a begin nor a chunk are junk; they count with the recording before them.
+    """
+    size = stream.seek(0, io.SEEK_END)
+    if _ends_as_one(stream, size):
+        return [Part(0, size)]
+    edges = sorted({0, size, *_edges(stream, size)})
+    parts: list[Part] = []
+    junk = 0
+    for begin, end in itertools.pairwise(edges):
+        stream.seek(begin)
+        head = stream.read(len(MAGIC))
+        starts = head == MAGIC or (begin == 0 and MAGIC.startswith(head))
+        if starts or _is_header(stream, begin + len(MAGIC)) or _find_chunk(stream, begin, end) < end:
+            parts.append(Part(begin, end, junk))
+            junk = 0
+        elif parts:
+            parts[-1] = replace(parts[-1], junk=parts[-1].junk + end - begin)
+        else:
+            junk += end - begin
+    return parts
+
+
+def _ends_as_one(stream: BinaryIO, size: int) -> bool:
+    """Whether the end record of a file says that it begins where the file begins: the usual, closed file."""
+    tail = _RECORD.size + _FOOTER.size + len(MAGIC)
+    stream.seek(0)
+    if stream.read(len(MAGIC)) != MAGIC or size < tail:
+        return False
+    stream.seek(size - tail)
+    end = stream.read(tail)
+    summary_at, _, _ = _FOOTER.unpack_from(end, _RECORD.size)
+    begin = summary_at - len(_DATA_END) - 4
+    if not (end.startswith(_FOOTER_HEAD) and end.endswith(MAGIC) and len(MAGIC) < begin < size):
+        return False
+    stream.seek(begin)
+    return stream.read(len(_DATA_END)) == _DATA_END
+
+
+def _edges(stream: BinaryIO, size: int) -> Iterator[int]:
+    """Where a recording begins or has ended."""
+    footer = len(_FOOTER_HEAD) + _FOOTER.size
+    for start in range(0, size, _SEARCH_STEP):
+        stream.seek(start)
+        window = stream.read(_SEARCH_STEP + len(MAGIC) - 1)
+        found = window.find(MAGIC)
+        while found >= 0:
+            at = start + found
+            if _is_header(stream, at + len(MAGIC)):
+                yield at
+            stream.seek(max(0, at - footer))
+            if at >= footer and stream.read(len(_FOOTER_HEAD)) == _FOOTER_HEAD:
+                yield at + len(MAGIC)
+            found = window.find(MAGIC, found + 1)
+
+
+def _is_header(stream: BinaryIO, at: int) -> bool:
+    """Whether a whole header record stands here."""
+    stream.seek(at)
+    head = stream.read(_RECORD.size)
+    if len(head) < _RECORD.size:
+        return False
+    opcode, length = _RECORD.unpack(head)
+    if opcode != Opcode.HEADER or length > _STEP:
+        return False
+    return _holds_strings(stream.read(length), length, 2)
+
+
+def _holds_strings(content: bytes, length: int, count: int) -> bool:
+    """Whether the content is exactly so many strings, each behind its length."""
+    at = 0
+    for _ in range(count):
+        at += 4 + int.from_bytes(content[at : at + 4], "little")
+    return at == length == len(content)
+
+
+def _records_of_part(stream: BinaryIO, part: Part, walk: Walk) -> Iterator[tuple[int, bytes, bool]]:
     """(opcode, content, whole) of the data section; only a chunk is handed out when it is cut short.
 
-    Where no record can be, reading goes on at the next chunk that can be found; that may be inside of the
-    record before, whose length then was a lie that happened to fit into the file.
+    Where no record can be, reading goes on at the next chunk that can be found. A record whose length is not
+    borne out by what is in it may be a lie that happens to fit into the file: chunks are looked for in it.
     """
-    at = before = stream.tell()
-    while size - at >= _RECORD.size:
+    at, end = part.begin, part.end
+    stream.seek(at)
+    if stream.read(len(MAGIC)) == MAGIC:
+        at += len(MAGIC)
+    else:
+        walk.start_damaged = True
+        if _is_header(stream, at + len(MAGIC)):
+            at += len(MAGIC)
+            walk.lost_bytes += len(MAGIC)
+    while end - at >= _RECORD.size:
         walk.at = at
         stream.seek(at)
-        head = stream.read(_RECORD.size)
-        if len(head) < _RECORD.size:
-            break
-        opcode, length = _RECORD.unpack(head)
-        left = size - at - _RECORD.size
+        opcode, length = _RECORD.unpack(stream.read(_RECORD.size))
+        stop = at + _RECORD.size + length
         if (opcode, length) in _LAST:
-            walk.data_ended = True
-            return
-        if (
-            length <= left
-            and (0 < opcode < Opcode.DATA_END or opcode >= _PRIVATE)
-            and opcode != Opcode.FOOTER
-        ):
+            more_at = _find_chunk(stream, at + 1, end)
+            if more_at == end:
+                walk.data_ended = True
+                return
+            walk.lost_bytes += more_at - at  # the end is a lie: chunks follow
+            at = more_at
+            continue
+        if opcode != Opcode.CHUNK and _is_chunk(stream, at, end):
+            opcode = Opcode.CHUNK
+        known = 0 < opcode < Opcode.DATA_END and opcode != Opcode.FOOTER
+        if stop <= end and (known or opcode >= _PRIVATE):
             most = MAX_ATTACHMENT_BYTES if opcode == Opcode.ATTACHMENT else MAX_RECORD_BYTES
-            if opcode in _KEPT and length <= most:
-                content = stream.read(length)
-                if len(content) < length:
-                    break
-                yield opcode, content, True
-            before, at = at, at + _RECORD.size + length
-            continue
-        inside = _find_chunk(stream, before + 1, at)
-        if inside < at:
-            walk.lost_bytes += inside - before
-            before = at = inside
-            continue
-        next_at = _find_chunk(stream, at + 1, size)
+            stream.seek(at + _RECORD.size)
+            content = stream.read(length) if opcode in _KEPT and length <= most else b""
+            sure = _bears_out(opcode, length, content) or (
+                opcode == Opcode.ATTACHMENT and _is_attachment(stream, at + _RECORD.size, stop)
+            )
+            if sure or _find_chunk(stream, at + 1, stop) == stop:
+                if content and (sure or opcode != Opcode.MESSAGE_INDEX):
+                    yield opcode, content, True
+                at = stop
+                continue
+        next_at = _find_chunk(stream, at + 1, end)
         if opcode == Opcode.CHUNK:
             stream.seek(at + _RECORD.size)
-            yield opcode, stream.read(min(next_at - at - _RECORD.size, MAX_CHUNK_BYTES)), False
+            yield opcode, stream.read(max(0, min(next_at - at - _RECORD.size, MAX_CHUNK_BYTES))), False
         walk.lost_bytes += next_at - at
-        before = at = next_at
-    walk.lost_bytes += size - at
+        at = next_at
+    walk.lost_bytes += end - at
+
+
+def _bears_out(opcode: int, length: int, content: bytes) -> bool:
+    """Whether the content is as long as it says itself."""
+    if len(content) != length:
+        return False
+    if opcode == Opcode.CHUNK and length >= _CHUNK.size:
+        at = _CHUNK.size + _CHUNK.unpack_from(content)[4]
+        return length == at + 8 + int.from_bytes(content[at : at + 8], "little")
+    if opcode == Opcode.MESSAGE_INDEX and length >= 6:
+        entries = int.from_bytes(content[2:6], "little")
+        return length == 6 + entries and entries % 16 == 0
+    return opcode == Opcode.HEADER and _holds_strings(content, length, 2)
+
+
+def _is_attachment(stream: BinaryIO, at: int, stop: int) -> bool:
+    """Whether the lengths in an attachment add up to its own, so that what is in it is its own business."""
+    at += 16
+    for width in (4, 4, 8):
+        stream.seek(at)
+        at += width + int.from_bytes(stream.read(width), "little")
+        if at > stop:
+            return False
+    return at + 4 == stop
 
 
 def _find_chunk(stream: BinaryIO, start: int, stop: int) -> int:
@@ -203,28 +356,49 @@ def _find_chunk(stream: BinaryIO, start: int, stop: int) -> int:
         stream.seek(at)
         for mark in _CHUNK_MARK.finditer(stream.read(_STEP + ahead)):
             begin = at + mark.start() - ahead + 4
-            if start <= begin < stop:
-                stream.seek(begin)
-                opcode, length = _RECORD.unpack(stream.read(_RECORD.size))
-                if opcode == Opcode.CHUNK and length <= MAX_RECORD_BYTES:
-                    return begin
+            if start <= begin < stop and _is_chunk(stream, begin, stop):
+                return begin
     return stop
 
 
-def _has_footer(stream: BinaryIO, size: int) -> bool:
-    stream.seek(size - len(MAGIC))
+def _is_chunk(stream: BinaryIO, at: int, stop: int) -> bool:
+    """Whether a packed chunk begins here: most of what its head says must fit, all of it need not."""
+    stream.seek(at)
+    head = stream.read(_RECORD.size + _CHUNK.size + 16)
+    if len(head) < _RECORD.size + _CHUNK.size + 4 or not _CHUNK_MARK.match(
+        head, _RECORD.size + _CHUNK.size - 4
+    ):
+        return False
+    opcode, length = _RECORD.unpack_from(head)
+    first_ns, last_ns, size, _, name_length = _CHUNK.unpack_from(head, _RECORD.size)
+    packed_at = _RECORD.size + _CHUNK.size + name_length
+    packed = int.from_bytes(head[packed_at : packed_at + 8], "little")
+    fits = (
+        opcode == Opcode.CHUNK,
+        length <= MAX_RECORD_BYTES,
+        length == packed_at - _RECORD.size + 8 + packed,
+        first_ns <= last_ns,
+        size <= MAX_CHUNK_BYTES,
+    )
+    return sum(fits) >= 3
+
+
+def _has_footer(stream: BinaryIO, part: Part) -> bool:
+    if part.end - part.begin < 2 * len(MAGIC):
+        return False
+    stream.seek(part.end - len(MAGIC))
     return stream.read(len(MAGIC)) == MAGIC
 
 
-def _read_summary(stream: BinaryIO, size: int, walk: Walk) -> None:
+def _read_summary(stream: BinaryIO, part: Part, walk: Walk) -> None:
     """What the summary of a closed file repeats.
 
     The channels count when the first chunk is damaged. How many messages there were is believed only if the
     summary matches its checksum.
     """
-    begin = max(len(MAGIC), size - MAX_SUMMARY_BYTES)
+    begin = max(part.begin, part.end - MAX_SUMMARY_BYTES)
     stream.seek(begin)
-    tail = stream.read(size - begin)
+    tail = stream.read(part.end - begin)
     start = tail.rfind(_DATA_END)
     if start < 0:
         return
@@ -246,6 +420,29 @@ def _records(content: bytes) -> Iterator[tuple[int, int, int, bytes]]:
             return
         yield opcode, at, at + length, content
         at += length
+
+
+def _in_order(content: bytes, walk: Walk) -> list[Message]:
+    """The messages at the begin of a chunk that was cut, as long as their numbers go on one by one.
+
+    No checksum covers them any more; a number that is out of order tells that bytes before it are wrong.
+    """
+    last: dict[int, int] = {}
+    found: list[Message] = []
+    for opcode, begin, end, _ in _records(content):
+        if opcode == Opcode.CHANNEL:
+            _note(opcode, content[begin:end], walk)
+        elif opcode == Opcode.MESSAGE and end - begin >= _MESSAGE.size:
+            channel_id, sequence, log_time, _ = _MESSAGE.unpack_from(content, begin)
+            if sequence and last.get(channel_id, sequence - 1) != sequence - 1:
+                break
+            last[channel_id] = sequence
+            found.append((channel_id, log_time, content[begin + _MESSAGE.size : end]))
+        elif opcode == 0:
+            break
+    for channel_id, sequence in last.items():
+        _number(walk, channel_id, sequence)
+    return found
 
 
 def _messages(content: bytes, walk: Walk) -> list[Message]:

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from recordings import schema
-from recordings.mcap_walk import MAGIC, Walk, walk_messages
-from recordings.native_contents import Event, body_of, check_version, topic_of
+from recordings.mcap_walk import Walk, begins_like_mcap
+from recordings.native_contents import Event, body_of, check_version, native_batches, topic_of
 from recordings.native_reader import NativeRecording
 from recordings.native_writer import RecordingWriter
 from vrik.errors import NoUsableFramesError, RecordingError
@@ -27,8 +27,8 @@ class NativeImporter:
     suffixes = (".mcap",)
 
     def recognises(self, head: bytes, path: Path) -> bool:
-        """Any MCAP file, also one that is cut inside its first eight bytes."""
-        return head.startswith(MAGIC) or (0 < len(head) < len(MAGIC) and MAGIC.startswith(head))
+        """Any MCAP file, also one that is cut inside its first eight bytes, or whose begin is damaged."""
+        return begins_like_mcap(head)
 
     def open(self, path: Path) -> NativeRecording:
         """Open it.
@@ -52,10 +52,11 @@ def read_poses(path: str | Path) -> PoseSequence:
     rows: list[bytes] = []
     about: dict[str, str] = {}
     try:
-        for channel_id, _, data in walk_messages(path, walk):
-            if topic_of(channel_id, walk) == schema.SKELETON and len(data) == schema.POSE_DTYPE.itemsize:
-                rows.append(data)
-                about = walk.channels[channel_id].metadata
+        for batch in native_batches(path, walk):
+            for channel_id, _, data in batch:
+                if topic_of(channel_id, walk) == schema.SKELETON and len(data) == schema.POSE_DTYPE.itemsize:
+                    rows.append(data)
+                    about = walk.channels[channel_id].metadata
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
     check_version(path, walk)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mcap.records import Channel
 from numpy.typing import NDArray
 
 from recordings import schema
-from recordings.mcap_walk import Message, Walk, walk_batches
+from recordings.mcap_walk import Message, Part, Walk, walk_batches
 from vrik import quat
 from vrik.arrays import Points
 from vrik.body import BodyModel
@@ -23,6 +25,17 @@ from vrik.skeleton import BONES
 MAX_DEVICES = 1024
 """Records with a device index from here on are not believed."""
 
+FIRST_CHANNEL = 1
+"""Number of the session's channel in every file of vrik's writer."""
+
+_KEYS = {
+    schema.DEVICES: {"devices"},
+    schema.EVENTS: {"name", "host_time_ns", "data"},
+    schema.PERSON: {"stature_m", "skeleton_tpose"},
+}
+"""Keys by which the JSON messages of a channel are known."""
+
+_VERSION = re.compile(r"vrik/\w+")
 _BATCH = 4096
 _STRIDE = schema.TRACKER_DTYPE.itemsize
 
@@ -50,11 +63,15 @@ class Contents:
     stature_m: float | None = None
     skeleton_tpose: Points | None = None
     profile: dict[str, Any] | None = None
+    settings: dict[str, Any] | None = None
     events: list[Event] = field(default_factory=list)
     calibration: list[Message] = field(default_factory=list)
     player_id: str = DEFAULT_PLAYER
     space_id: str = DEFAULT_SPACE
     frames: int = 0
+    first_ns: int = 0
+    last_ns: int = 0
+    """Times of the first and the last frame. [ns]"""
     poses: int = 0
     velocities: int = 0
     """Bits of the velocities that appear at all."""
@@ -83,26 +100,65 @@ def topic_of(channel_id: int, walk: Walk) -> str:
     return "" if channel is None else str(channel.topic)
 
 
-def scan(path: Path, on_progress: Callable[[int], None] | None = None) -> tuple[Walk, Contents]:
-    """Read a whole file once.
+def native_batches(path: Path, walk: Walk) -> Iterator[list[Message]]:
+    """As :func:`recordings.mcap_walk.walk_batches`, but channels whose declaration is lost are known again.
+
+    A channel is declared in the chunk of its first message and in the summary. Where both are damaged, the
+    form of its messages tells which of vrik's it is.
+    """
+    for batch in walk_batches(path, walk):
+        if any(message[0] not in walk.channels for message in batch):
+            for channel_id, log_time, data in batch:
+                if channel_id not in walk.channels and (topic := _topic_by_form(channel_id, log_time, data)):
+                    walk.channels[channel_id] = Channel(channel_id, topic, "", {}, 0)
+        yield batch
+
+
+def _topic_by_form(channel_id: int, log_time: int, data: bytes) -> str:
+    """Which of vrik's channels such a message can be of; "" for none."""
+    size = schema.POSE_DTYPE.itemsize
+    for dtype, topic in ((schema.TRACKER_DTYPE, schema.TRACKERS), (schema.POSE_DTYPE, schema.SKELETON)):
+        if data and len(data) % dtype.itemsize == 0 and (topic == schema.TRACKERS or len(data) == size):
+            times = np.frombuffer(data, dtype)["host_time_ns"]
+            if (np.maximum(times, 0) == log_time).all():
+                # The writer declares the session's channel before any other.
+                apart = topic == schema.TRACKERS and channel_id != FIRST_CHANNEL
+                return schema.CALIBRATION if apart else topic
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return ""
+    names = set(document) if isinstance(document, dict) else set()
+    for topic, keys in _KEYS.items():
+        if keys <= names:
+            return topic
+    return ""
+
+
+def scan(
+    path: Path, on_progress: Callable[[int], None] | None = None, part: Part | None = None
+) -> tuple[Walk, Contents]:
+    """Read a whole recording once.
 
     Args:
         path: The file.
+        part: Which recording in it; the first when not given.
         on_progress: Told now and then how many bytes have been gone through.
 
     Raises:
         UnknownFormatError, UnsupportedVersionError, DamagedRecordingError, RecordingError: As for
             :class:`recordings.native.NativeRecording`.
     """
-    walk, contents = Walk(), Contents()
+    walk, contents = Walk(part=part), Contents()
     try:
-        for batch in walk_batches(path, walk):
+        for batch in native_batches(path, walk):
             _learn(batch, walk, contents)
             if on_progress is not None:
                 on_progress(walk.at)
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from error
     _learn_pending(contents)
+    contents.settings = document_of(walk.attachments.get("settings.json"))
     check_version(path, walk)
     if contents.frames + contents.poses == 0 and (walk.truncated or walk.damaged_chunks or walk.lost_bytes):
         how = "truncated before its first" if walk.truncated else "damaged, without one"
@@ -130,14 +186,21 @@ def check_version(path: Path, walk: Walk) -> None:
         UnsupportedVersionError: If a newer vrik wrote it.
         DamagedRecordingError: If it is cut before it says what it is.
     """
-    stated = walk.metadata.get(schema.METADATA_NAME, {}).get("format", walk.profile)
-    if stated == schema.PROFILE:
+    records = (walk.metadata.get(schema.METADATA_NAME, {}), *walk.metadata.values())
+    stated = {walk.profile, next((record["format"] for record in records if "format" in record), "")}
+    versions = {text for text in stated if _VERSION.fullmatch(text)}
+    newer = sorted(versions - {schema.PROFILE})
+    if versions == {schema.PROFILE}:
         return
-    if not stated and walk.lost_bytes and schema.TRACKERS in walk.topics():
-        return  # what states the format is among the damaged bytes
-    if stated.startswith("vrik/"):
+    # It is stated twice; of two that differ but are of the same length, one or both have a damaged byte.
+    if len(versions) == 2 and len({len(text) for text in versions}) == 1:
+        return
+    if not versions and schema.TRACKERS in walk.topics():
+        return  # what states the format is damaged
+    if newer:
         raise UnsupportedVersionError(
-            f"{path} has format {stated}, this vrik reads {schema.PROFILE}; update with: pip install -U vrik"
+            f"{path} has format {newer[0]}, this vrik reads {schema.PROFILE}; "
+            "update with: pip install -U vrik"
         )
     cut = "truncated, " if walk.truncated else ""
     if not walk.profile and not walk.channels and walk.truncated:
@@ -150,14 +213,26 @@ def check_version(path: Path, walk: Walk) -> None:
     )
 
 
+def document_of(data: bytes | None) -> dict[str, Any] | None:
+    """A JSON object; None when it is none."""
+    try:
+        document = None if data is None else json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
 def _learn(batch: list[Message], walk: Walk, contents: Contents) -> None:
     topics = {channel_id: channel.topic for channel_id, channel in walk.channels.items()}
     trackers = [channel_id for channel_id, topic in topics.items() if topic == schema.TRACKERS]
     frames = [data for channel_id, _, data in batch if channel_id in trackers]
     if frames and contents.frames == 0:
+        contents.first_ns = next(message[1] for message in batch if message[0] in trackers)
         about = next(walk.channels[message[0]].metadata for message in batch if message[0] in trackers)
         contents.player_id = about.get("player_id", DEFAULT_PLAYER)
         contents.space_id = about.get("space_id", DEFAULT_SPACE)
+    if frames:
+        contents.last_ns = max(message[1] for message in batch if message[0] in trackers)
     whole = [data for data in frames if len(data) % _STRIDE == 0]
     contents.frames += len(whole)
     contents.unreadable += len(frames) - len(whole)
@@ -231,6 +306,7 @@ def counts_of(walk: Walk, contents: Contents) -> dict[str, int]:
         "unreadable messages": contents.unreadable,
         "samples without a rotation": contents.bad_rotations,
         "bytes lost": walk.lost_bytes,
+        "recordings behind the end": len(walk.behind),
     }
     return {name: count for name, count in counts.items() if count}
 
@@ -245,6 +321,15 @@ def lost_frames(walk: Walk, topic: str = schema.TRACKERS) -> int:
 def notes_of(walk: Walk, contents: Contents) -> tuple[str, ...]:
     """The same in sentences, where something is lost."""
     notes = []
+    if walk.start_damaged:
+        notes.append("damaged start: the first bytes are not those of an MCAP file; run: vrik repair")
+    if walk.behind:
+        size = sum(part.end - part.begin for part in walk.behind)
+        many = len(walk.behind)
+        notes.append(
+            f"behind the end of this recording {'stands another' if many == 1 else f'stand {many} others'}, "
+            f"{size} bytes, of which nothing is read; run: vrik repair, which saves all"
+        )
     if walk.truncated:
         notes.append(
             f"truncated: the file lacks its end record, as after a crash; {contents.frames} frames read, "

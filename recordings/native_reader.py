@@ -10,8 +10,8 @@ import numpy as np
 
 from recordings import schema
 from recordings.base import RecordingInfo, reading
-from recordings.mcap_walk import Message, Walk, walk_batches
-from recordings.native_contents import Event, counts_of, notes_of, scan
+from recordings.mcap_walk import Message, Walk
+from recordings.native_contents import Event, counts_of, native_batches, notes_of, scan
 from vrik import quat
 from vrik.arrays import Points
 from vrik.frames import TrackerSequence, TrackingResult
@@ -40,6 +40,7 @@ class NativeRecording:
         self._path = Path(path)
         size = self._path.stat().st_size
         walk, self._contents = scan(self._path, lambda done: reading(done, size))
+        self._part = walk.part
         self._devices, self._columns = self._contents.device_columns()
         self._info = RecordingInfo(
             self._path,
@@ -61,6 +62,11 @@ class NativeRecording:
     def profile(self) -> dict[str, Any] | None:
         """The last calibration profile in the file."""
         return self._contents.profile
+
+    @property
+    def settings(self) -> dict[str, Any] | None:
+        """The settings that were in use, when the file says."""
+        return self._contents.settings
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -85,8 +91,8 @@ class NativeRecording:
         """
         last_ns: int | None = None
         pending: list[Message] = []
-        walk = Walk()
-        for batch in walk_batches(self._path, walk):
+        walk = Walk(part=self._part)
+        for batch in native_batches(self._path, walk):
             trackers = [i for i, channel in walk.channels.items() if channel.topic == schema.TRACKERS]
             pending.extend([m for m in batch if m[0] in trackers and len(m[2]) % _STRIDE == 0])
             while len(pending) >= BLOCK_FRAMES:

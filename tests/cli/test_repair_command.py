@@ -72,3 +72,16 @@ def test_what_cannot_be_ends_in_one_sentence(
     assert done.stdout == ""
     assert [p.name for p in tmp_path.iterdir()] == ["a.mcap"]
     assert (tmp_path / "a.mcap").read_bytes() == content
+
+
+def test_two_recordings_in_one_file_are_both_saved_and_told(tmp_path: Path) -> None:
+    """The second begins at the time of the first, so it is no continuation and gets a file of its own."""
+    (tmp_path / "a.mcap").write_bytes(2 * SAMPLE.read_bytes())
+
+    done = repair(tmp_path / "a.mcap", tmp_path / "out.mcap")
+
+    assert done.returncode == 0, done.stderr
+    assert "held 2 recordings" in done.stdout
+    assert "out-2.mcap: recording 2" in done.stdout
+    for name in ("out.mcap", "out-2.mcap"):
+        assert len(read_all(open_recording(tmp_path / name))) == len(read_all(open_recording(SAMPLE)))

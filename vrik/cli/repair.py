@@ -50,25 +50,42 @@ def run(config: Config) -> int:
 
 
 def sentences(report: RepairReport) -> list[str]:
-    """The report, line by line."""
-    saved = [f"{report.frames} frames of {report.devices} devices"]
+    """The report, line by line, then those of further recordings that stood behind its end."""
+    state = "is undamaged" if report.undamaged else "was damaged"
+    if report.recordings > 1:
+        state = (
+            f"held {report.recordings} recordings, one behind the other; they go on in time and are one now"
+        )
+    elif report.further:
+        state = f"held {1 + len(report.further)} recordings, one behind the other; this is the first"
+    lines = [f"{report.target}: {report.source} {state}", *_lines(report)]
+    for number, further in enumerate(report.further, 2):
+        lines.append(f"{further.target}: recording {number} in {report.source}; it is no continuation")
+        lines.extend(_lines(further))
+    return lines
+
+
+def _lines(report: RepairReport) -> list[str]:
+    """What was saved and lost of one recording."""
+    saved = [f"{_many(report.frames, 'frame')} of {_many(report.devices, 'device')}"]
     for count, what in (
-        (report.solved_frames, "solved frames"),
-        (report.tpose_frames, "T-pose frames"),
-        (report.events, "events"),
+        (report.solved_frames, "solved frame"),
+        (report.tpose_frames, "T-pose frame"),
+        (report.events, "event"),
     ):
         if count:
-            saved.append(f"{count} {what}")
-    lines = [f"{report.target}: {report.source} {'is undamaged' if report.undamaged else 'was damaged'}"]
-    lines.append(f"  saved: {', '.join(saved)}")
+            saved.append(_many(count, what))
+    lines = [f"  saved: {', '.join(saved)}"]
     if not report.undamaged:
         told = report.frames_lost or (report.lost_by == "bytes" and report.bytes_lost)
-        lost = [f"{report.frames_lost} frames" + (f" ({HOW[report.lost_by]})" if told else "")]
+        lost = [_many(report.frames_lost, "frame") + (f" ({HOW[report.lost_by]})" if told else "")]
         if report.solved_frames_lost:
-            lost.append(f"{report.solved_frames_lost} solved frames")
+            lost.append(_many(report.solved_frames_lost, "solved frame"))
         if report.bytes_lost:
-            lost.append(f"{report.bytes_lost} bytes")
+            lost.append(_many(report.bytes_lost, "byte"))
         lines.append(f"  lost: {', '.join(lost)}")
+    if report.start_damaged:
+        lines.append("  its first bytes were damaged; they are right again")
     if report.chunks_damaged:
         lines.append(f"  damaged chunks: {report.chunks_damaged}")
     if report.end_unknown:
@@ -76,5 +93,10 @@ def sentences(report: RepairReport) -> list[str]:
     elif report.truncated:
         lines.append("  the file lacked its index")
     if report.messages_left_out:
-        lines.append(f"  left out: {report.messages_left_out} messages that are unreadable or not vrik's")
+        left_out = _many(report.messages_left_out, "message")
+        lines.append(f"  left out, since unreadable or not vrik's: {left_out}")
     return lines
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
