@@ -9,7 +9,8 @@ import numpy as np
 
 from recordings.base import Recording, RecordingInfo
 from recordings.csv_table import Table, Tally, read_blocks
-from recordings.importers.axes import BlockSigns, is_measured, nanoseconds, tell_sign_flips, tracker_sequence
+from recordings.importers.axes import SignFlips, is_measured, nanoseconds, tell_sign_flips
+from recordings.importers.blocks import Sequencer
 from recordings.importers.tracks import spread_inside_seconds
 from recordings.spool import Spool, SpooledRecording
 from vrik import quat
@@ -79,19 +80,18 @@ def recording_of(table: Table, tally: Tally, kind: TableKind) -> Recording:
     turning: Bools = np.zeros(k, np.bool_) if kind.rotation_only is None else kind.rotation_only
     flipping: Bools = np.ones(k, np.bool_) if kind.quaternions is None else kind.quaternions
     worn = np.array([d.device_class != DeviceClass.TRACKING_REFERENCE for d in kind.devices])
-    spool, signs, times = Spool(), BlockSigns(k), [np.zeros(0)]
+    spool, sequencer, flips, times = Spool(), Sequencer(kind.devices), SignFlips(k), [np.zeros(0)]
     tracked, unwrapped = False, 0
     for values in read_blocks(table, tally):
         samples = kind.samples_of(values[:, 1:])
-        part, measured = _frames(samples, kind.devices, turning, worn, tally.counts)
+        part, measured = _frames(samples, sequencer, turning, worn, tally.counts)
         tracked = tracked or bool(measured[:, worn].any())
-        signs.count(samples.rotation, measured & flipping)
-        signs.go_on(part.rotation, measured)
+        flips.add(samples.rotation, measured & flipping)
         unwrapped += samples.unwrapped
         times.append(values[:, 0].copy())
         spool.add(part)
     tally.tell(table)
-    tell_sign_flips(signs.flips, tally.counts, tally.notes)
+    tell_sign_flips(flips.count, tally.counts, tally.notes)
     if unwrapped:
         tally.counts["unwrapped angles"] = unwrapped
         tally.notes.append(f"angles past +-180 degrees: {unwrapped}; they are the same turns as within")
@@ -136,7 +136,7 @@ def _moved(recording: SpooledRecording, by: Vec3) -> SpooledRecording:
 
 def _frames(
     samples: Samples,
-    devices: tuple[TrackedDevice, ...],
+    sequencer: Sequencer,
     turning: Bools,
     worn: Bools,
     counts: dict[str, int],
@@ -159,9 +159,9 @@ def _frames(
                 counts[name] = counts.get(name, 0) + n
     time_ns = np.zeros(len(valid), np.int64)
     if not turning.any():
-        return tracker_sequence(time_ns, devices, position, rotation, valid), valid
+        return sequencer.sequence(time_ns, position, rotation, valid), valid
     turned = stated & turning & quat.is_rotation(rotation)
-    both = tracker_sequence(time_ns, devices, position, rotation, valid | turned)
+    both = sequencer.sequence(time_ns, position, rotation, valid | turned)
     result = np.where(turned, TrackingResult.FALLBACK_ROTATION_ONLY, both.result).astype(np.int64)
     moved = np.where(turned[..., None], np.nan, both.position)
     return replace(both, position=moved, valid=valid & ~turned, result=result), valid | turned

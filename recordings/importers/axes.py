@@ -111,37 +111,23 @@ def tracker_sequence(
     )
 
 
-class BlockSigns:
-    """Signs of rotations that come block by block: flips are counted, and blocks go on from each other.
+class SignFlips:
+    """:func:`sign_flips` over blocks that come one after the other.
 
     Args:
         devices: How many.
     """
 
     def __init__(self, devices: int) -> None:
-        self.flips = 0
-        self._stated = np.zeros((devices, 4))
-        self._last = quat.identity(devices)
+        self.count = 0
+        self._last = np.zeros((devices, 4))  # nothing yet: has no sign to differ from
 
-    def count(self, rotation: Quats, valid: Bools) -> None:
-        """Add the flips of a block, (n, k, 4) as the file states it, to ``flips``."""
-        before = np.concatenate([self._stated[None], rotation])
-        self.flips += sign_flips(before, np.concatenate([np.ones((1, valid.shape[1]), np.bool_), valid]))
-        _keep_last(rotation, valid, self._stated)
-
-    def go_on(self, rotation: Quats, valid: Bools) -> None:
-        """Turn a block that is continuous in itself, in place, to continue the one before it."""
-        for k in range(len(self._last)):
-            rows = np.flatnonzero(valid[:, k])
-            if len(rows) and rotation[rows[0], k] @ self._last[k] < 0.0:
-                rotation[rows, k] *= -1.0
-        _keep_last(rotation, valid, self._last)
-
-
-def _keep_last(rotation: Quats, valid: Bools, last: Quats) -> None:
-    """The last valid rotation of each device into ``last``, (k, 4)."""
-    for k in np.flatnonzero(valid.any(axis=0)):
-        last[k] = rotation[np.flatnonzero(valid[:, k])[-1], k]
+    def add(self, rotation: Quats, valid: Bools) -> None:
+        """Count the flips of a block, (n, k, 4) as the file states it, and that from the block before."""
+        seen: Bools = np.ones((1, valid.shape[1]), np.bool_)
+        self.count += sign_flips(np.concatenate([self._last[None], rotation]), np.concatenate([seen, valid]))
+        for k in np.flatnonzero(valid.any(axis=0)):
+            self._last[k] = rotation[np.flatnonzero(valid[:, k])[-1], k]
 
 
 def nanoseconds(time_s: Floats) -> tuple[Ints, int]:

@@ -19,14 +19,15 @@ from pathlib import Path
 
 import numpy as np
 
-from recordings.base import LoadedRecording, Recording, RecordingInfo
+from recordings.base import Recording, RecordingInfo
 from recordings.importers.axes import (
     device_for_role,
     is_measured,
     nanoseconds,
     openvr_from_unity,
-    tracker_sequence,
+    tell_sign_flips,
 )
+from recordings.importers.frame_blocks import FrameBlocks, spans
 from vrik import quat
 from vrik.arrays import Ints
 from vrik.body import EYE_HEIGHT_SHARE
@@ -99,12 +100,25 @@ class BsorImporter:
             counts["frames lost"] = stated - len(frames)
             notes.append(f"the file is cut: it states {stated} frames and holds {len(frames)}")
 
-        with np.errstate(invalid="ignore", over="ignore"):
-            position, rotation = openvr_from_unity(
-                frames["poses"]["position"], quat.wxyz_from_xyzw(frames["poses"]["rotation"])
-            )
+        devices = tuple(
+            device_for_role(role, f"bsor-{role}", header.hmd if role == "head" else "saber")
+            for role in _ROLES
+        )
+        blocks, heights, placeholders, partly = FrameBlocks(devices), [np.zeros(0)], 0, 0
+        for begin, end in spans(len(frames)):
+            poses = frames["poses"][begin:end]
+            with np.errstate(invalid="ignore", over="ignore"):
+                position, rotation = openvr_from_unity(
+                    poses["position"], quat.wxyz_from_xyzw(poses["rotation"])
+                )
+            valid = is_measured(position, rotation)
+            blocks.add(position, rotation, valid)
+            heights.append(position[valid[:, 0], 0, 1])
+            whole = int(np.count_nonzero(~valid.any(axis=1)))
+            placeholders += whole
+            partly += int(np.count_nonzero(~valid)) - 3 * whole
+        with np.errstate(invalid="ignore"):  # a damaged time may be no number at all
             song_ns, replaced = nanoseconds(frames["time"])
-        valid = is_measured(position, rotation)
         if replaced:
             counts["times out of order"] = replaced
             notes.append(
@@ -118,13 +132,12 @@ class BsorImporter:
                 f"comes {step_ns * 1e-6:.1f} ms after the one before, so times end "
                 f"{repeated * step_ns * 1e-9:.2f} s after song time"
             )
-        placeholders = int(np.count_nonzero(~valid.any(axis=1)))
         if placeholders:
             counts["placeholder frames"] = placeholders
             notes.append(f"placeholder frames that hold no pose: {placeholders}; they are marked not valid")
-        partly = int(np.count_nonzero(~valid)) - 3 * placeholders
         if partly:
             counts["placeholder samples"] = partly
+        tell_sign_flips(blocks.flips, counts, notes)
         if _other_speed(header):
             notes.append(
                 "the song was not played at normal speed: times and rate are song time, not clock time"
@@ -132,21 +145,14 @@ class BsorImporter:
 
         if header.controller:
             notes.append(f"controllers, as the file names them: {header.controller}")
-        devices = tuple(
-            device_for_role(role, f"bsor-{role}", header.hmd if role == "head" else "saber")
-            for role in _ROLES
-        )
-        sequence = tracker_sequence(time_ns, devices, position, rotation, valid)
-        heights = sequence.position[valid[:, 0], 0, 1]
-        stature_m = _stature(
-            header.player_height_m, float(np.percentile(heights, 95)) if len(heights) else 0.0
-        )
+        head_m = np.concatenate(heights)
+        stature_m = _stature(header.player_height_m, float(np.percentile(head_m, 95)) if len(head_m) else 0.0)
         if stature_m is None and header.player_height_m > 0.0:
             notes.append(
                 f"the stated player height, {header.player_height_m:.2f} m, does not fit the head's height"
             )
         info = RecordingInfo(path, self.name, devices, stature_m, counts=counts, notes=tuple(notes))
-        return LoadedRecording(info, sequence)
+        return blocks.recording(info, time_ns)
 
 
 def strictly_increasing(song_ns: Ints) -> tuple[Ints, int, int]:

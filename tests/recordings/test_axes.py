@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from recordings.importers.axes import (
+    SignFlips,
     device_for_role,
     is_measured,
     nanoseconds,
@@ -150,7 +151,13 @@ def test_sign_flips_are_those_that_a_walk_through_the_file_meets(q: np.ndarray, 
             met += last is not None and float(q[row, k] @ last) < 0.0
             last = q[row, k]
 
-    assert sign_flips(np.where(valid[..., None], q, np.nan), valid) == met
+    stated = np.where(valid[..., None], q, np.nan)
+    in_blocks = SignFlips(2)
+    for begin in range(0, 12, 5):
+        in_blocks.add(stated[begin : begin + 5], valid[begin : begin + 5])
+
+    assert sign_flips(stated, valid) == met
+    assert in_blocks.count == met
 
 
 def test_sign_flips_are_told_only_where_there_are_some() -> None:

@@ -10,19 +10,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recordings.base import LoadedRecording
+from recordings.base import LoadedRecording, read_all
 from recordings.importers.bsor import FRAME, MAGIC, BsorImporter, strictly_increasing
 from vrik import quat
 from vrik.errors import DamagedRecordingError, RecordingError, UnsupportedVersionError
 from vrik.frames import DeviceClass
 
 FORWARD = np.array([0.0, 0.0, -1.0])
+FLIPS = [0, 123, 125]
+"""Sign flips of head, left and right hand in the real replay."""
 
 
 def open_bsor(path: Path) -> LoadedRecording:
     recording = BsorImporter().open(path)
-    assert isinstance(recording, LoadedRecording)
-    return recording
+    return LoadedRecording(recording.info, read_all(recording))
 
 
 def text(value: str, stated: int | None = None) -> bytes:
@@ -75,7 +76,7 @@ def test_the_real_replay_shows_what_was_played(shared: Path) -> None:
         ("right_hand", DeviceClass.CONTROLLER),
     ]
     assert info.devices[0].model == "VIVE Pro 2"
-    assert info.counts == {"repeated times": 4, "placeholder frames": 1}
+    assert info.counts == {"repeated times": 4, "placeholder frames": 1, "sign flips": sum(FLIPS)}
     assert not frames.valid[0].any()
     assert frames.valid[1:].all()
     assert np.median(frames.position[1:, 0, 1]) == pytest.approx(1.80, abs=0.01)
@@ -104,12 +105,16 @@ def test_the_hands_of_the_real_replay_flip_signs_in_the_file_and_not_after_impor
     raw = np.frombuffer(data, FRAME, 15185, data.index(b"\x01" + struct.pack("<i", 15185)) + 5)["poses"][
         "rotation"
     ]
-    frames = open_bsor(path).frames
+    recording = open_bsor(path)
+    frames = recording.frames
 
-    in_file = [int((np.sum(raw[2:, k] * raw[1:-1, k], axis=-1) < 0).sum()) for k in (1, 2)]
+    in_file = [int((np.sum(raw[2:, k] * raw[1:-1, k], axis=-1) < 0).sum()) for k in (0, 1, 2)]
     after = np.sum(frames.rotation[2:] * frames.rotation[1:-1], axis=-1)
 
-    assert min(in_file) >= 100
+    assert in_file == FLIPS
+    assert 100 <= min(in_file[1:]) <= max(in_file[1:]) <= 480
+    assert recording.info.counts["sign flips"] == sum(in_file)
+    assert any(f"change sign between neighbours {sum(in_file)} times" in n for n in recording.info.notes)
     assert (after > 0).all()
 
 

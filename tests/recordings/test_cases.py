@@ -71,8 +71,7 @@ def euler_deg(motion: BvhMotion, joint: str, row: int = 0) -> np.ndarray:
 
 def bsor(path: Path) -> LoadedRecording:
     recording = BsorImporter().open(path)
-    assert isinstance(recording, LoadedRecording)
-    return recording
+    return LoadedRecording(recording.info, read_all(recording))
 
 
 def solved_is_finite(frames: TrackerSequence) -> None:
