@@ -57,7 +57,7 @@ def test_the_case_has_its_gap_its_times_and_no_nan_in_the_solved_body(shared: Pa
     assert frames.time_ns[-1] == 6402_000_000
     assert np.diff(frames.time_ns).max() == 90_000_000
     assert lost.tolist() == [[row, 1] for row in range(40, 45)]
-    assert recording.info.counts == {"blank samples": 5}
+    assert recording.info.counts == {"blank samples": 5}  # no sign flips
     assert [d.role for d in frames.devices] == ["head", "left_hand", "right_hand"]
     np.testing.assert_allclose(frames.position[0, 1], [-0.25, 1.1, -0.3])
     assert np.isfinite(poses.position).all()
@@ -113,6 +113,18 @@ def test_steps_instead_of_times_are_summed_and_told(tmp_path: Path) -> None:
 
     np.testing.assert_allclose(np.diff(read_all(recording).time_ns), 16_700_000, atol=1)
     assert any("summed up" in note for note in recording.info.notes)
+
+
+def test_sign_flips_are_turned_counted_and_told(tmp_path: Path) -> None:
+    """The same rotation with the other sign in rows 2 and 3: two flips of one device."""
+    other = {"hmd_rot_x": "-0.6", "hmd_rot_w": "-0.8"}
+    rows = [row(i) | (other if i in (2, 3) else {}) for i in range(6)]
+
+    recording = open_recording(write(tmp_path / "a.csv", rows))
+
+    np.testing.assert_allclose(read_all(recording).rotation[:, 0], 6 * [[0.8, 0.6, 0.0, 0.0]])
+    assert recording.info.counts == {"sign flips": 2}
+    assert any("change sign between neighbours 2 times" in note for note in recording.info.notes)
 
 
 def test_a_timestamp_and_buttons_do_not_matter(tmp_path: Path) -> None:

@@ -281,6 +281,8 @@ def test_signs_go_on_from_block_to_block(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(list(recording.blocks())) > 5
     assert (frames.rotation[frames.valid[:, 0], 0, 0] > 0.7).all()
     np.testing.assert_array_equal(frames.time_ns, np.arange(12) * 15_625_000)
+    # Eleven steps between rows, less those into and out of row 5, over which the signs stay.
+    assert recording.info.counts["sign flips"] == 9
 
 
 @settings(max_examples=60, deadline=None)
