@@ -204,7 +204,7 @@ class ChainSolution:
         rounds: Rounds, sweeps or steps used; 0 when none was needed.
         stopped_because: ``reached``, ``out_of_reach``, ``no_progress`` or ``max_rounds``.
         dls_share: Part that damped least squares has in it, 0 to 1, where it takes over near a singularity.
-        stretch: Factor by which the bones of ``points_world`` are longer than the chain's: two_bone, if asked.
+        stretch: Factor by which the bones of ``points_world`` are longer than the chain's (two_bone only).
     """
 
     points_world: Points
