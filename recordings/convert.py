@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,6 +19,7 @@ from recordings.exporters.trackers import (
 )
 from recordings.importers import open_recording
 from recordings.native import NativeRecording, RecordingWriter
+from recordings.repair import copy_recording
 from vrik.errors import RecordingError, UsageError
 from vrik.files import write_whole
 from vrik.frames import DEFAULT_PLAYER, DEFAULT_SPACE, ROLE, TrackerSequence
@@ -121,14 +123,14 @@ class _Renamed:
 
 
 def _write_native(recording: Recording, path: Path, at: Progress | None) -> tuple[int, list[str]]:
+    if isinstance(recording, NativeRecording):
+        return _copy_native(recording, path, at)
     info = recording.info
     blocks = pieces(recording, at)
     first = next(blocks, None)
     ids = (DEFAULT_PLAYER, DEFAULT_SPACE) if first is None else (first.player_id, first.space_id)
-    native = recording if isinstance(recording, NativeRecording) else None
-    profile = None if native is None else native.profile
     count = 0
-    with RecordingWriter(path, info.devices, player_id=ids[0], space_id=ids[1], profile=profile) as writer:
+    with RecordingWriter(path, info.devices, player_id=ids[0], space_id=ids[1]) as writer:
         if info.stature_m is not None or info.skeleton_tpose is not None:
             writer.write_person(info.stature_m, info.skeleton_tpose)
         if info.calibration is not None:
@@ -138,13 +140,22 @@ def _write_native(recording: Recording, path: Path, at: Progress | None) -> tupl
                 writer.write(frame)
             count += len(first)
             first = next(blocks, None)
-        for event in () if native is None else native.events:
-            data = {key: value for key, value in event.data.items() if key != "host_time_ns"}
-            writer.event(event.name, host_time_ns=event.host_time_ns, **data)
+    return count, []
+
+
+def _copy_native(recording: NativeRecording, path: Path, at: Progress | None) -> tuple[int, list[str]]:
+    """Message by message: settings, profile, person, T-pose, solved frames and events as well."""
     left_out = []
-    if native is not None and native.pose_count:
-        left_out.append(f"the {native.pose_count} solved frames; make them again with: vrik solve")
-    return count, left_out
+    copied = copy_recording(recording.info.path, path, None if at is None else partial(_of, at, recording))
+    if copied.left_out:
+        left_out.append(f"messages that are unreadable or not vrik's: {copied.left_out}")
+    if copied.attachments_left_out:
+        left_out.append(f"attachments that are not vrik's: {', '.join(copied.attachments_left_out)}")
+    return copied.frames, left_out
+
+
+def _of(at: Progress, recording: NativeRecording, done: int) -> None:
+    at(done, recording.frame_count)
 
 
 def _write_npz(recording: Recording, path: Path, at: Progress | None) -> tuple[int, list[str]]:
@@ -188,6 +199,7 @@ def _not_in_trackers(recording: Recording, frames: TrackerSequence | None) -> li
         extras = {
             "events": len(recording.events),
             "the profile": recording.profile is not None,
+            "settings": recording.settings is not None,
             "solved frames": recording.pose_count,
         }
         left_out.extend(name for name, there in extras.items() if there)

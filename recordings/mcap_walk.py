@@ -230,10 +230,13 @@ def _ends_as_one(stream: BinaryIO, size: int) -> bool:
     end = stream.read(tail)
     summary_at, _, _ = _FOOTER.unpack_from(end, _RECORD.size)
     begin = summary_at - len(_DATA_END) - 4
-    if not (end.startswith(_FOOTER_HEAD) and end.endswith(MAGIC) and len(MAGIC) < begin < size):
+    if not (end.startswith(_FOOTER_HEAD) and end.endswith(MAGIC) and 0 < begin < size):
+        return False
+    if size - begin > MAX_SUMMARY_BYTES:
         return False
     stream.seek(begin)
-    return stream.read(len(_DATA_END)) == _DATA_END
+    summary = stream.read(size - begin)
+    return summary.startswith(_DATA_END) and summary.find(MAGIC) == len(summary) - len(MAGIC)
 
 
 def _edges(stream: BinaryIO, size: int) -> Iterator[int]:

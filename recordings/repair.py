@@ -32,6 +32,9 @@ from vrik.frames import TrackedDevice
 COUNTED = (schema.TRACKERS, schema.CALIBRATION, schema.SKELETON, schema.EVENTS)
 """Channels whose messages are counted."""
 
+ATTACHMENTS = ("profile.json", "settings.json")
+"""What vrik attaches to a recording."""
+
 _STRIDE = schema.TRACKER_DTYPE.itemsize
 
 
@@ -138,6 +141,44 @@ def repair(
         reports.append(_report(source, to, copy, group))
     alone = len(found) == 1
     return replace(reports[0], undamaged=reports[0].undamaged and alone, further=tuple(reports[1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What :func:`copy_recording` did.
+
+    Args:
+        frames: Tracker frames written.
+        left_out: Messages that were not.
+        attachments_left_out: Names of attachments that were not.
+    """
+
+    frames: int
+    left_out: int
+    attachments_left_out: tuple[str, ...]
+
+
+def copy_recording(source: Path, path: Path, on_frames: Callable[[int], None] | None = None) -> Copied:
+    """Write the first recording of a file anew, as ``path`` and by that very name, with all that it holds.
+
+    Args:
+        source: A recording of vrik's own format.
+        path: File to make.
+        on_frames: Told now and then how many tracker frames are written.
+
+    Raises:
+        RecordingError: If the source cannot be read or the file not be written.
+    """
+    walk, contents = scan(source)
+    copy = _Copy(source, [(walk, contents)])
+
+    def at(_: int) -> None:
+        if on_frames is not None:
+            on_frames(copy.frames)
+
+    copy.run(path, at)
+    others = tuple(name for name in walk.attachments if name not in ATTACHMENTS)
+    return Copied(copy.frames, copy.left_out, others)
 
 
 Found: TypeAlias = tuple[Walk, Contents]
@@ -284,14 +325,14 @@ class _Copy:
     def run(self, path: Path, at: Callable[[int], None]) -> None:
         """Write everything to ``path``."""
         contents = self._group[0][1]
-        profile = _first(self._group, "profile.json")
+        profile = _first(self._group, ATTACHMENTS[0])
         with RecordingWriter(
             path,
             self.devices,
             player_id=contents.player_id,
             space_id=contents.space_id,
             profile=profile,
-            settings=_first(self._group, "settings.json"),
+            settings=_first(self._group, ATTACHMENTS[1]),
             body=self._body,
         ) as writer:
             for walk, part in self._group:
@@ -303,6 +344,7 @@ class _Copy:
     ) -> None:
         """One recording's messages; ``written`` is the profile that stands at the begin already."""
         count = dict.fromkeys(COUNTED, 0)
+        self.counts.append(count)
         walk = Walk(part=found.part)
         for batch in native_batches(self._source, walk):
             for channel_id, log_time, data in batch:
@@ -315,7 +357,11 @@ class _Copy:
                     if topic in count:
                         count[topic] += 1
             at(walk.at)
-        self.counts.append(count)
+
+    @property
+    def frames(self) -> int:
+        """Tracker frames written so far."""
+        return sum(count[schema.TRACKERS] for count in self.counts)
 
     def _kept(self, topic: str, data: bytes) -> bytes | None:
         """The message as it goes into the new file; None when it does not. Device lists are made anew."""

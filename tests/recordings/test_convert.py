@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recordings import convert as convert_module
-from recordings import importers, open_recording, read_all
+from recordings import importers, open_recording, read_all, read_poses
 from recordings.base import LoadedRecording, RecordingInfo
 from recordings.convert import convert
 from recordings.exporters.trackers import device_names, write_jsonl, write_npz
@@ -18,7 +18,7 @@ from recordings.native import NativeRecording, RecordingWriter
 from vrik import quat
 from vrik.body import BodyModel
 from vrik.errors import RecordingError, UsageError
-from vrik.frames import DeviceClass, TrackedDevice, TrackerSequence
+from vrik.frames import ROLES, DeviceClass, PoseFrame, TrackedDevice, TrackerSequence
 from vrik.skeleton import BONE
 
 HEAD = TrackedDevice("LHR-1", DeviceClass.HMD, "head")
@@ -47,7 +47,7 @@ def session(tmp_path):
     """A native recording with everything in it: (path, frames, T-pose)."""
     frames, tpose = make_sequence(300), make_sequence(20, seed=2)
     path = tmp_path / "session.mcap"
-    with RecordingWriter(path, DEVICES, profile={"name": "me"}) as writer:
+    with RecordingWriter(path, DEVICES, profile={"name": "me"}, settings={"floor": 1}) as writer:
         writer.write_person(1.72, BodyModel.average(1.72).tpose)
         writer.write_calibration(tpose)
         for frame in frames:
@@ -56,7 +56,7 @@ def session(tmp_path):
     return path, frames, tpose
 
 
-def test_native_to_native_keeps_all_but_solved_frames(session, tmp_path):
+def test_native_to_native_keeps_all(session, tmp_path):
     path, frames, tpose = session
 
     report = convert(path, tmp_path / "copy.mcap")
@@ -68,7 +68,36 @@ def test_native_to_native_keeps_all_but_solved_frames(session, tmp_path):
     assert copy.info.stature_m == 1.72
     np.testing.assert_array_equal(copy.info.calibration.position, tpose.position)
     assert copy.profile == {"name": "me"}
+    assert copy.settings == {"floor": 1}
     assert [(e.name, e.data) for e in copy.events] == [("mark", {"name": "a"})]
+
+
+def test_native_to_native_keeps_solved_frames(tmp_path):
+    frames, turn, many = make_sequence(5), quat.identity(len(BONE)), np.zeros(len(ROLES))
+    with RecordingWriter(tmp_path / "a.mcap", DEVICES, body=BodyModel.average(1.72)) as writer:
+        for frame in frames:
+            writer.write(frame)
+            place = np.full((len(BONE), 3), frame.host_time_ns * 1e-9)
+            state = many.astype(np.int64)
+            writer.write_pose(PoseFrame(frame.host_time_ns, place, turn, turn, many, state, many))
+
+    report = convert(tmp_path / "a.mcap", tmp_path / "b.mcap")
+
+    before, after = read_poses(tmp_path / "a.mcap"), read_poses(tmp_path / "b.mcap")
+    assert report.left_out == ()
+    np.testing.assert_array_equal(after.position, before.position)
+    np.testing.assert_array_equal(after.body.tpose, before.body.tpose)
+
+
+def test_foreign_attachments_are_named_as_lost(tmp_path):
+    with RecordingWriter(tmp_path / "a.mcap", DEVICES) as writer:
+        writer._writer.add_attachment(0, 0, "photo.png", "image/png", b"123")
+        for frame in make_sequence(5):
+            writer.write(frame)
+
+    report = convert(tmp_path / "a.mcap", tmp_path / "b.mcap")
+
+    assert report.left_out == ("attachments that are not vrik's: photo.png",)
 
 
 def test_a_cut_recording_becomes_a_whole_one(session, tmp_path):
@@ -108,7 +137,7 @@ def test_npz_holds_what_the_accuracy_harness_expects(session, tmp_path):
     np.testing.assert_array_equal(arrays["skeleton_tpose"][20], body[BONE["leftHand"]])
     assert json.loads(str(arrays["meta"]))["format"] == "vr-trackers-1"
     told = "; ".join(report.left_out)
-    for word in ("serial", "base stations", "LHR-3", "times begin at zero", "events", "profile"):
+    for word in ("serial", "base stations", "LHR-3", "times begin at zero", "events", "profile", "settings"):
         assert word in told
 
 

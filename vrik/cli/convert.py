@@ -41,9 +41,10 @@ def run(config: Config) -> int:
         console.print_json(report.to_json())
         return 0
     print(f"{report.target}: {report.frames} frames of {report.devices} devices as {report.target_format}")
-    for title, sentences in (("left out", report.left_out), ("note", report.notes)):
-        for sentence in sentences:
-            print(f"  {title}: {sentence}")
+    if report.left_out:
+        print(f"  lost: {'; '.join(report.left_out)}")
+    for note in report.notes:
+        print(f"  note: {note}")
     return 0
 
 
