@@ -24,7 +24,7 @@ from recordings.csv_text import (
 from vrik.arrays import Floats
 from vrik.errors import DamagedRecordingError, RecordingError
 
-BLOCK_CHARS = 1 << 21
+BLOCK_CHARS = 1 << 20
 """How much text is read at a time."""
 
 RECENT_ROWS = 1000

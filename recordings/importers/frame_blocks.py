@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from recordings.base import RecordingInfo
-from recordings.importers.axes import sign_flips
+from recordings.importers.axes import SignFlips
 from recordings.importers.blocks import Sequencer
 from recordings.spool import Spool, SpooledRecording
 from vrik.arrays import Bools, Ints, Points, Quats
@@ -31,11 +31,14 @@ class FrameBlocks:
     """
 
     def __init__(self, devices: Sequence[TrackedDevice]) -> None:
-        self.flips = 0
-        """How often a quaternion of the file has the opposite sign of the one before it."""
         self._sequencer = Sequencer(tuple(devices))
         self._spool = Spool()
-        self._stated: Quats = np.zeros((len(devices), 4))  # the last valid ones, with the sign of the file
+        self._signs = SignFlips(len(devices))
+
+    @property
+    def flips(self) -> int:
+        """How often a quaternion of the file has the opposite sign of the one before it."""
+        return self._signs.count
 
     def add(
         self,
@@ -46,12 +49,7 @@ class FrameBlocks:
         angular_velocity: Points | None = None,
     ) -> None:
         """Put (n, k, ...) frames aside, as :func:`tracker_sequence` makes them; the times come at the end."""
-        seen: Bools = np.asarray(self._stated.any(axis=1))
-        self.flips += sign_flips(
-            np.concatenate([self._stated[None], rotation]), np.concatenate([seen[None], valid])
-        )
-        for k in np.flatnonzero(valid.any(axis=0)):
-            self._stated[k] = rotation[np.flatnonzero(valid[:, k])[-1], k]
+        self._signs.add(rotation, valid)
         frames = self._sequencer.sequence(np.zeros(len(valid), np.int64), position, rotation, valid)
         self._spool.add(replace(frames, linear_velocity=linear_velocity, angular_velocity=angular_velocity))
 
