@@ -45,8 +45,7 @@ class JsonStream:
                 stream.skip()
         stream.end()
 
-    All of this raises :class:`BrokenJsonError` where the text is cut or no JSON, and
-    :class:`DamagedRecordingError` where it nests too deep to be read.
+    All of this raises :class:`BrokenJsonError` where the text is cut, no JSON, or nests too deep to be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,7 +84,7 @@ class JsonStream:
             try:
                 value, end = _DECODE(self._text, self._at)
             except RecursionError as fault:
-                raise DamagedRecordingError(f"{self.name} nests far too deep for a recording") from fault
+                raise self._broken("far too many brackets open", self._at) from fault
             except json.JSONDecodeError as fault:
                 unended = fault.msg.startswith("Unterminated")
                 near = unended or fault.pos + _LONGEST_TOKEN >= len(self._text)

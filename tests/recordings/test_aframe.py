@@ -253,18 +253,12 @@ def test_times_that_step_back_never_run_backwards_and_are_counted(tmp_path: Path
 
 
 @pytest.mark.parametrize("broken", ["[" * 100_000, "9" * 5000, "nonsense", '"\x00"'])
-def test_poses_before_something_unreadable_are_kept_or_it_is_one_sentence(
-    tmp_path: Path, broken: str
-) -> None:
+def test_poses_before_something_unreadable_are_kept(tmp_path: Path, broken: str) -> None:
     whole = json.dumps({"camera": {"poses": [pose(10.0), pose(20.0)]}})
     (tmp_path / "a.json").write_text(whole[:-3] + f", {broken}, " + whole[-3:])
 
-    if broken.startswith("["):
-        with pytest.raises(DamagedRecordingError, match="too deep"):
-            open_json(tmp_path / "a.json")
-        return
-
     recording = open_json(tmp_path / "a.json")
+
     assert len(recording.frames) == 2
     assert recording.info.notes[0].startswith("the file is cut or broken")
 

@@ -146,6 +146,14 @@ def test_a_gamepad_that_comes_later_is_not_tracked_before(tmp_path: Path) -> Non
     assert recording.frames.valid.tolist() == [[True, False], [True, True]]
 
 
+def test_a_slot_that_no_browser_gives_is_no_gamepad(tmp_path: Path) -> None:
+    pads = {"0": pad(), "9" * 5000: pad(), "-1": pad(), "length": 4}
+
+    recording = open_json(write(tmp_path / "a.json", [(10, pads)]))
+
+    assert [d.serial for d in recording.info.devices] == ["gamepad0"]
+
+
 def test_no_gamepad_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="no gamepad with a pose"):
         open_json(write(tmp_path / "a.json", [(10, {})]))
