@@ -152,12 +152,34 @@ def meet(
     tolerance: float,
     sweeps: int,
     damping: float,
+    scratch: Quats,
 ) -> None:
-    """Bring the tip of a piece of the spine onto ``target``: CCD, then DLS for what near-straight leaves."""
+    """Bring the tip of a piece of the spine onto ``target``: CCD, then DLS for what near-straight leaves.
+
+    (m + 1, .) rows of joints, the last of them the tip; scratch as in ``ccd.solve``.
+    """
+    m = len(positions) - 1
     solve_ccd(
-        positions, rotations, offsets, weights, target, tolerance, 0.5, sweeps, limits, load4(rotations, 0)
+        positions,
+        rotations[:m],
+        offsets,
+        weights[:m],
+        limits[:m],
+        load4(rotations, 0),
+        target,
+        (1.0, 0.0, 0.0, 0.0),
+        0.0,
+        (0.0, 0.0, 0.0),
+        tolerance,
+        0.0,
+        sweeps,
+        0.5,
+        0.5,
+        1.0,
+        0.0,
+        scratch[:, :m],
     )
-    if distance(load3(positions, len(positions) - 1), target) > tolerance:
+    if distance(load3(positions, m), target) > tolerance:
         solve_dls(positions, rotations, offsets, weights, target, tolerance, 0.3, sweeps, damping)
 
 
@@ -177,13 +199,14 @@ def solve(
     tolerance: float,
     sweeps: int,
     damping: float,
+    scratch: Quats,
     positions: Points,
     rotations: Quats,
 ) -> None:
     """Pose hips to head and both collar bones, in place (rows of ``positions`` and ``rotations``, (22, .)).
 
-    hands (2, 3) wrist targets and their weights (2,); weights (6,) and limits (6,) of the spine joints as
-    in ``ccd.solve``. The head is met exactly. Guessed hips give way first, so that the spine keeps its shape;
+    hands (2, 3) wrist targets and their weights (2,); weights (6,), limits (6, .) and scratch (., 6, 4) of
+    the spine joints as in ``ccd.solve``. The head is met exactly. Guessed hips give way first, so that the spine keeps its shape;
     hips with a tracker (``waist_weight`` 1) stay, and the spine bends to the head as far as it can.
     """
     store4(rotations, HIPS, pelvis_turn)
@@ -202,6 +225,7 @@ def solve(
         tolerance,
         sweeps,
         damping,
+        scratch,
     )
     miss = sub(head, load3(positions, HEAD))
     for j in range(SPINE_JOINTS):
@@ -234,6 +258,7 @@ def solve(
             tolerance,
             sweeps,
             damping,
+            scratch,
         )
         miss = sub(chest_joint, load3(positions, UPPER_CHEST))
         for j in range(n):

@@ -1,0 +1,110 @@
+"""What cyclic coordinate descent does before its first sweep: limits, side, goal, and other starts."""
+
+from solvers.kernels.ccd_turn import turn_to_side
+from solvers.kernels.limits import FREE, HIGH, KIND, LOW, axis_of, center_of, clamp, constrain
+from vrik.arrays import Q4, V3, Floats, Points, Quats
+from vrik.jit import kernel
+from vrik.kernels.quat import load4, qaxis, qconj, qmul, qrot, qunit, store4
+from vrik.kernels.vec import add, distance, dot, length, load3, scale, store3, sub
+
+
+@kernel
+def first_free(weights: Floats) -> int:
+    """The first joint that turns at all: the root of what can move; the last one when none does."""
+    first = 0
+    while first < len(weights) - 1 and weights[first] <= 0.0:
+        first += 1
+    return first
+
+
+@kernel
+def length_after(offsets: Points, first: int) -> float:
+    """Length of the straight chain from joint ``first`` to the tip. [m]"""
+    total = 0.0
+    for i in range(first + 1, len(offsets)):
+        total += length(load3(offsets, i))
+    return total
+
+
+@kernel
+def within_length(root: V3, total: float, target: V3) -> V3:
+    """``target``, or the point nearest to it that a chain of this length reaches when it is straight."""
+    away = distance(target, root)
+    if away <= total or away < 1e-9:
+        return target
+    return add(root, scale(sub(target, root), total / away))
+
+
+@kernel
+def place(points: Points, rotations: Quats, offsets: Points) -> None:
+    """Fill ``points[1:]`` from the rotations: bone lengths are exact again."""
+    for i in range(len(rotations)):
+        store3(points, i + 1, add(load3(points, i), qrot(load4(rotations, i), load3(offsets, i + 1))))
+
+
+@kernel
+def copy_rows(rows: Quats, to: Quats) -> None:
+    """Copy rotations; a loop compiles in no time, an assignment of whole arrays in seconds."""
+    for i in range(len(rows)):
+        store4(to, i, load4(rows, i))
+
+
+@kernel
+def bring_inside(rotations: Quats, weights: Floats, limits: Floats, base: Q4) -> None:
+    """Turn joints that are outside of their limits to where they are allowed; what follows comes along."""
+    before = base
+    parent = base
+    for i in range(len(rotations)):
+        world = load4(rotations, i)
+        local = qmul(qconj(before), world)
+        if weights[i] > 0.0:
+            local = clamp(local, limits, i)
+        before = world
+        parent = qunit(qmul(parent, local))
+        store4(rotations, i, parent)
+
+
+@kernel
+def spread_out(rotations: Quats, weights: Floats, limits: Floats, base: Q4, attempt: int) -> None:
+    """Another start: joints that have limits in the middle of their range; later attempts near their ends."""
+    share = 0.5
+    if attempt > 0:
+        share = 0.2 if attempt % 2 == 1 else 0.8
+    before = base
+    parent = base
+    for i in range(len(rotations)):
+        world = load4(rotations, i)
+        local = qmul(qconj(before), world)
+        if weights[i] > 0.0 and limits[i, KIND] != FREE:
+            angle = limits[i, LOW] + share * (limits[i, HIGH] - limits[i, LOW])
+            local = qmul(center_of(limits, i), qaxis(axis_of(limits, i), angle))
+        before = world
+        parent = qunit(qmul(parent, local))
+        store4(rotations, i, parent)
+
+
+@kernel
+def swing_to_pole(
+    points: Points, rotations: Quats, offsets: Points, limits: Floats, base: Q4, first: int, pole: V3
+) -> None:
+    """Turn the whole chain about the line from its first free joint to its tip, to the side of the pole."""
+    m = len(rotations)
+    root = load3(points, first)
+    end = sub(load3(points, m), root)
+    out = (0.0, 0.0, 0.0)
+    for i in range(first + 1, m):
+        out = add(out, sub(load3(points, i), root))
+    if dot(pole, pole) <= 0.0 or dot(end, end) <= 0.0:
+        return
+    d = turn_to_side(out, end, pole)
+    if limits[first, KIND] != FREE:
+        parent = base
+        if first > 0:
+            parent = load4(rotations, first - 1)
+        world = load4(rotations, first)
+        back = qconj(parent)
+        held = constrain(qmul(back, world), qmul(back, qmul(d, world)), limits, first, True)
+        d = qmul(qmul(parent, held), qconj(world))
+    for i in range(first, m):
+        store4(rotations, i, qunit(qmul(d, load4(rotations, i))))
+    place(points, rotations, offsets)
