@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,6 +65,25 @@ class TableKind:
     stature_m: float | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MovedRecording:
+    """A recording with all its positions moved by the same (3,). [m]"""
+
+    info: RecordingInfo
+    recording: SpooledRecording
+    by: Vec3
+
+    @property
+    def frame_count(self) -> int:
+        """How many frames there are."""
+        return self.recording.frame_count
+
+    def blocks(self) -> Iterator[TrackerSequence]:
+        """The frames in order, as often as asked."""
+        for block in self.recording.blocks():
+            yield replace(block, position=block.position + self.by)
+
+
 def recording_of(table: Table, tally: Tally, kind: TableKind) -> Recording:
     """Read a table whose first wanted column is the time.
 
@@ -110,7 +129,7 @@ def recording_of(table: Table, tally: Tally, kind: TableKind) -> Recording:
         notes=tuple(tally.notes),
     )
     recording = spool.recording(info, time_ns)
-    return _moved(recording, move) if move.any() else recording
+    return MovedRecording(info, recording, move) if move.any() else recording
 
 
 def _times(seconds: Floats, whole_seconds: bool, tally: Tally) -> Ints:
@@ -124,14 +143,6 @@ def _times(seconds: Floats, whole_seconds: bool, tally: Tally) -> Ints:
     tally.notes.append("times have whole seconds in the file; rows are spread evenly inside each second")
     spread, _ = nanoseconds(spread_inside_seconds(np.asarray(time_ns * 1e-9, np.float64)))
     return spread
-
-
-def _moved(recording: SpooledRecording, by: Vec3) -> SpooledRecording:
-    """The same, with all positions moved."""
-    spool = Spool()
-    for block in recording.blocks():
-        spool.add(replace(block, position=block.position + by))
-    return spool.recording(recording.info)
 
 
 def _frames(

@@ -197,8 +197,8 @@ def _numbers(lines: list[str], at: int, table: Table, tally: Tally) -> Floats:
     separator, wanted = table.separator, table.width - 1
     if separator == " ":
         lines = [" ".join(line.split()) for line in lines]
-    rows = lines
-    if any('"' in line for line in lines):
+    rows, text = lines, "\n".join(lines)
+    if '"' in text:
         rows = [line.replace('"', "") for line in lines]
         if any(row.count(separator) > wanted for row in rows):  # cells in quotes hold the separator
             return _cell_by_cell(lines, at, table, tally)
@@ -209,7 +209,7 @@ def _numbers(lines: list[str], at: int, table: Table, tally: Tally) -> Floats:
         tally.last_is_short = False
     if not rows:
         return np.zeros((0, len(table.columns)))
-    if separator != "," and table.decimal != "." and any("," in row for row in rows):
+    if separator != "," and table.decimal != "." and "," in text:
         rows = [row.replace(",", ".") for row in rows]
         tally.decimal_commas = True
     try:
