@@ -83,7 +83,7 @@ class BodySolver:
         self._last_twist = np.zeros(2)
         self._joints, self._lengths, self._goal = np.zeros((3, 3)), np.zeros(2), np.zeros((2, 3))
         self._turns = quat.identity(n)
-        self._spine_scratch = np.empty((SCRATCH, len(self._spine_weights), 4))
+        self._spine_scratch = np.empty((SCRATCH * len(self._spine_weights), 4))
         self._solved = SolvedBody(
             self.body.tpose.copy(), quat.identity(n), quat.identity(n), np.full(len(ROLES), np.nan)
         )

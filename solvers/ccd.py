@@ -66,7 +66,7 @@ def solve(chain: Chain, start: ChainPose, target: Target, config: ChainConfig) -
         config.near_step_rad,
         config.joint_damping,
         config.rotation_length_m,
-        np.empty((kernels.SCRATCH, len(rotations), 4)),
+        np.empty((kernels.SCRATCH * len(rotations), 4)),
     )
     return judged(chain, start, rotations, target, config, sweeps)
 

@@ -21,7 +21,7 @@ from solvers.kernels.ccd_start import (
     first_free,
     length_after,
     place,
-    spread_out,
+    start_anew,
     swing_to_pole,
     within_length,
 )
@@ -57,7 +57,7 @@ COLD_SHARE = 0.1
 """A tip that begins farther from its target than this share of the chain's length may start anew elsewhere;
 a warm start never does."""
 
-RESTARTS = 3
+RESTARTS = 5
 """Starts to try after the first."""
 
 SCRATCH = 5
@@ -91,7 +91,7 @@ def solve(
     them, ``base`` the world rotation before joint 0. ``turn`` is for the last joint, and a radian of it
     counts as much as ``turn_length`` times the root of ``turn_weight``. Joints step by ``near_step_rad`` at
     the target, up to ``max_step_rad`` a chain's length away, and make ``damping`` of their turn.
-    scratch (SCRATCH, m, 4). Distances in metres.
+    scratch (SCRATCH * m, 4). Distances in metres.
     """
     m = len(rotations)
     first = first_free(weights)
@@ -102,14 +102,14 @@ def solve(
     goal = within_length(load3(points, first), total, target)
     turn_cost = turn_weight * turn_length * turn_length
     far = distance(load3(points, m), goal) > COLD_SHARE * total
-    kept = scratch[2]
+    kept = scratch[2 * m : 3 * m]
     used = 0
     best = math.inf
+    last = 0.0
     for attempt in range(RESTARTS + 1):
         if attempt > 0:
             copy_rows(rotations, kept)
-            spread_out(rotations, weights, limits, base, attempt - 1)
-            place(points, rotations, offsets)
+            last = start_anew(points, rotations, offsets, weights, limits, base, goal, last)
         restless = far and attempt < RESTARTS
         used += descend(
             points,
@@ -204,11 +204,13 @@ def descend(
     A sweep that is slow, or after which the miss has grown, is followed by a folding sweep and a plain one.
     The two are taken back when the miss is no smaller after them; ``PATIENCE`` such failures are granted.
     """
-    turns = scratch[0]
-    kept = scratch[1]
-    before_sweep = scratch[3]
+    m = len(rotations)
+    turns = scratch[:m]
+    kept = scratch[m : 2 * m]
+    before_sweep = scratch[3 * m : 4 * m]
+    plain = scratch[4 * m : 5 * m]
     folding = False
-    patience = PATIENCE
+    patience = 1 if restless else PATIENCE
     boost = 1.0
     before = math.inf  # miss before the last sweep
     before_fold = math.inf  # miss before the last folding sweep
@@ -224,7 +226,7 @@ def descend(
                 place(points, rotations, offsets)
                 miss = before_fold
             elif miss > SLOW * before and before < math.inf:
-                copy_rows(rotations, scratch[4])
+                copy_rows(rotations, plain)
                 go_on(rotations, before_sweep, weights, limits, base, boost)
                 place(points, rotations, offsets)
                 farther = miss_of(points, rotations, goal, turn, turn_cost)
@@ -232,7 +234,7 @@ def descend(
                     miss = farther
                     boost = min(2.0 * boost, 16.0)
                 else:
-                    copy_rows(scratch[4], rotations)
+                    copy_rows(plain, rotations)
                     place(points, rotations, offsets)
                     boost = max(0.5 * boost, 0.5)
                 if is_met(points, rotations, goal, turn, turn_cost, tolerance, tolerance_rad):
@@ -277,9 +279,7 @@ def descend(
 
 
 @kernel
-def go_on(
-    rotations: Quats, before: Quats, weights: Floats, limits: Floats, base: Q4, times: float
-) -> None:
+def go_on(rotations: Quats, before: Quats, weights: Floats, limits: Floats, base: Q4, times: float) -> None:
     """Let all joints turn on, ``times`` as far again as they have since ``before``, as their limits allow."""
     was_parent = base
     is_parent = base

@@ -177,7 +177,7 @@ def meet(
         0.5,
         1.0,
         0.0,
-        scratch[:, :m],
+        scratch,
     )
     if distance(load3(positions, m), target) > tolerance:
         solve_dls(positions, rotations, offsets, weights, target, tolerance, 0.3, sweeps, damping)
@@ -205,7 +205,7 @@ def solve(
 ) -> None:
     """Pose hips to head and both collar bones, in place (rows of ``positions`` and ``rotations``, (22, .)).
 
-    hands (2, 3) wrist targets and their weights (2,); weights (6,), limits (6, .) and scratch (., 6, 4) of
+    hands (2, 3) wrist targets and their weights (2,); weights (6,), limits (6, .) and scratch (., 4) of
     the spine joints as in ``ccd.solve``. The head is met exactly. Guessed hips give way first, so that the spine keeps its shape;
     hips with a tracker (``waist_weight`` 1) stay, and the spine bends to the head as far as it can.
     """
