@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +38,8 @@ class FilterState:
     blend_s: Floats
     blend_left_s: Floats
     jumped: Bools
+    far: Ints
+    """(k,) frames in which the device was out of the body's reach, and so taken as not tracked."""
 
     @classmethod
     def fresh(cls, k: int) -> FilterState:
@@ -54,6 +57,7 @@ class FilterState:
             np.zeros(k),
             np.zeros(k),
             np.zeros(k, np.bool_),
+            np.zeros(k, np.int64),
         )
 
 
@@ -63,11 +67,29 @@ class Conditioner:
     A device that is no longer listed is lost, as one that is listed without a pose. A repeated time
     stamp advances nothing but still replaces the pose; so does one that runs backwards, and time goes
     on from there.
+
+    Args:
+        config: Settings.
+        roles: Serial number to role of the devices that are worn: one that is farther from the head than
+            a body reaches is taken as not tracked in that frame.
+        stature_m: The person's height; without it all devices may be anywhere. [m]
     """
 
-    def __init__(self, config: ConditionConfig = ConditionConfig()) -> None:  # noqa: B008  # frozen
+    def __init__(
+        self,
+        config: ConditionConfig = ConditionConfig(),  # noqa: B008  # frozen
+        roles: Mapping[str, str] | None = None,
+        stature_m: float = np.inf,
+    ) -> None:
         self._config = config
+        self._roles = dict(roles or {})
+        self._stature_m = stature_m
         self.reset()
+
+    def out_of_reach(self) -> dict[str, int]:
+        """Serial number to the number of frames in which a worn device was out of the body's reach."""
+        counts = zip(self.devices, self.state.far.tolist(), strict=True)
+        return {device.serial: count for device, count in counts if count}
 
     def reset(self) -> None:
         """Forget all devices."""
@@ -100,6 +122,9 @@ class Conditioner:
             c.return_s,
             c.max_speed_m_s,
             c.max_glitch_s,
+            self._head,
+            self._reach_m,
+            s.far,
             s.position,
             s.rotation,
             s.seen_position,
@@ -132,6 +157,10 @@ class Conditioner:
     def _make_room(self, k: int) -> None:
         self._position, self._rotation = np.zeros((k, 3)), np.zeros((k, 4))
         self._valid, self._result = np.zeros(k, np.bool_), np.zeros(k, np.int64)
+        worn = [self._roles.get(device.serial, "") for device in self.devices]
+        self._head = next((i for i, role in enumerate(worn) if role == "head"), -1)
+        limit_m = self._config.reach_share * self._stature_m
+        self._reach_m = np.array([limit_m if role else np.inf for role in worn], np.float64)
 
 
 def conditioned(frame: TrackerFrame, state: FilterState, position: Points, rotation: Quats) -> TrackerFrame:

@@ -6,6 +6,9 @@ so that ``vrik --help`` stays quick.
 
 from dataclasses import dataclass, field
 
+REACH_SHARE = 1.3
+"""No device worn on a body is farther than this from the head; standing feet are at 0.9. [statures]"""
+
 
 @dataclass(frozen=True, slots=True)
 class ConditionConfig:
@@ -25,6 +28,9 @@ class ConditionConfig:
 
     max_glitch_s: float = 0.1
     """A jump that lasts longer than this is believed. [s]"""
+
+    reach_share: float = REACH_SHARE
+    """A worn device farther than this from the head is taken as not tracked. [statures]"""
 
 
 @dataclass(frozen=True, slots=True)

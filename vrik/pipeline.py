@@ -48,7 +48,7 @@ class Pipeline:
         self.T_venue_standing = Pose.from_yaw(
             np.radians(space.yaw_deg), np.array([space.x_m, space.y_m, space.z_m])
         )
-        self._conditioner = Conditioner(config.condition)
+        self._conditioner = Conditioner(config.condition, calibration.roles, calibration.body.stature_m)
         self._solver = BodySolver(calibration.body, config.solve, prior, floor_y=space.y_m)
         # Kernels see one layout, whatever a profile was read into.
         self._device_bone_position = np.array(calibration.device_bone_position, np.float64, order="C")
@@ -78,6 +78,12 @@ class Pipeline:
     def tracked(self) -> TrackerFrame | None:
         """The last frame as the solvers saw it: conditioned, placed in the venue; None before the first."""
         return self._tracked
+
+    @property
+    def out_of_reach(self) -> dict[str, int]:
+        """Role to the number of frames in which its device was farther from the head than a body reaches."""
+        found = self._conditioner.out_of_reach().items()
+        return {self.calibration.roles[serial]: count for serial, count in found}
 
     def step(self, frame: TrackerFrame) -> PoseFrame:
         """Solve one frame. Until a head has been tracked, the body stands in its rest pose.

@@ -145,7 +145,7 @@ def _solve(path: Path, target: Path, config: Config) -> dict[str, Any]:
         "measured": calibration.measured,
         "assumed": calibration.assumed,
         "reach_error_mm": tally.errors(),
-        "notes": (*source.recording.info.notes, *calibration.notes, *tally.doubts()),
+        "notes": (*source.recording.info.notes, *calibration.notes, *tally.doubts(), *_far(pipeline)),
     }
 
 
@@ -180,6 +180,15 @@ def _write(
     else:
         write = exporters.write_npz if kind == "npz" else exporters.write_jsonl
         write(solved(), part)
+
+
+def _far(pipeline: Pipeline) -> list[str]:
+    """A sentence for each device that was somewhere no body reaches."""
+    return [
+        f"the {role.replace('_', ' ')} device was out of the body's reach in {count} "
+        f"frame{'' if count == 1 else 's'} and taken as not tracked there"
+        for role, count in pipeline.out_of_reach.items()
+    ]
 
 
 DOUBTFUL_MM = 100.0

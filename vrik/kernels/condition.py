@@ -28,6 +28,38 @@ def usable(position: Points, rotation: Quats, valid: Bools, result: Ints, i: int
 
 
 @kernel
+def leave_out_far(
+    position: Points,
+    rotation: Quats,
+    valid: Bools,
+    result: Ints,
+    head: int,
+    reach_m: Floats,
+    dt_s: float,
+    max_speed_m_s: float,
+    seen_position: Points,
+    age_s: Floats,
+    far: Ints,
+) -> None:
+    """Devices farther from the head than they can be worn are not valid, and counted in ``far`` (k,).
+
+    ``head`` is the head's row, -1 without; ``reach_m`` (k,) inf for what is not worn. A head that is not
+    tracked or that has just leapt says nothing about the others.
+    """
+    if head < 0 or not usable(position, rotation, valid, result, head):
+        return
+    at = load3(position, head)
+    if math.isfinite(age_s[head]):
+        step = distance(at, load3(seen_position, head))
+        if step > max_speed_m_s * (dt_s + age_s[head]) + 0.01:
+            return
+    for i in range(len(valid)):
+        if i != head and valid[i] and distance(load3(position, i), at) > reach_m[i]:
+            valid[i] = False
+            far[i] += 1
+
+
+@kernel
 def count_jumps(
     position: Points,
     rotation: Quats,
@@ -67,6 +99,9 @@ def condition(
     return_s: float,
     max_speed_m_s: float,
     max_glitch_s: float,
+    head: int,
+    reach_m: Floats,
+    far: Ints,
     held_position: Points,
     held_rotation: Quats,
     seen_position: Points,
@@ -85,8 +120,11 @@ def condition(
     ``held_*`` (k, .) is the pose to use, ``weight`` (k,) how much, ``state`` (k,) a ``DeviceState``,
     ``age_s`` (k,) seconds since the device was tracked (inf: never). ``seen_position`` (k, 3) is where it
     really was then. ``from_*``, ``blend_*`` and ``glitch_s`` carry a return and a suspected jump over
-    several frames.
+    several frames. ``valid`` loses the devices that :func:`leave_out_far` finds.
     """
+    leave_out_far(
+        position, rotation, valid, result, head, reach_m, dt_s, max_speed_m_s, seen_position, age_s, far
+    )
     steady = count_jumps(position, rotation, valid, result, dt_s, max_speed_m_s, seen_position, age_s, jumped)
     for i in range(len(valid)):
         good = usable(position, rotation, valid, result, i)
