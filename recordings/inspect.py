@@ -11,13 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
-from recordings.base import Progress, Recording, frame_count, listening
+from recordings.base import Progress, Recording, RecordingInfo, frame_count, listening
 from recordings.importers import open_recording
-from recordings.inspect_odd import head_of, what_is_odd
+from recordings.inspect_odd import HEAD_HEIGHT_RANGE_M, head_of, what_is_odd
 from recordings.inspect_report import DeviceReport, InspectReport
 from recordings.inspect_track import DeviceTrack, Thinned
 from vrik.arrays import Ints
+from vrik.body import EYE_HEIGHT_SHARE
 from vrik.frames import DEFAULT_PLAYER, DEFAULT_SPACE, DeviceClass, TrackedDevice, TrackerSequence
+
+USUAL_HEAD_HEIGHT_M = 1.6
+"""Of a person whose standing height the recording does not show. [m]"""
 
 GAP_FACTOR = 3.0
 """A step longer than this many median steps is a gap."""
@@ -32,6 +36,8 @@ class _Times:
     first_ns: int = 0
     last_ns: int = 0
     median_ns: float = 0.0
+    head_height_m: float = float("nan")
+    """Standing: the 95th percentile. [m]"""
     player_id: str = DEFAULT_PLAYER
     space_id: str = DEFAULT_SPACE
 
@@ -63,8 +69,8 @@ def inspect_recording(recording: Recording, on_progress: Progress | None = None)
     info = recording.info
     times = _times(recording, at)
     gaps, longest_gap_ns, done = 0, 0.0, times.frames
-    tracks = [DeviceTrack(device) for device in info.devices]
     head = _head_column(info.devices)
+    tracks = [DeviceTrack(device, _stature_m(info, times)) for device in info.devices]
     last_ns: int | None = None
     for block in recording.blocks():
         steps = _steps(block, last_ns)
@@ -108,7 +114,8 @@ def _nobody(done: int, total: int | None) -> None:
 
 def _times(recording: Recording, at: Progress) -> _Times:
     times, count = _Times(), frame_count(recording)
-    steps = Thinned()
+    steps, heights = Thinned(), Thinned()
+    head = _head_column(recording.info.devices)
     last_ns: int | None = None
     for block in recording.blocks():
         if last_ns is None:
@@ -117,12 +124,24 @@ def _times(recording: Recording, at: Progress) -> _Times:
         step = _steps(block, last_ns)
         steps.add(step[step > 0].astype(np.float64))
         times.repeated += int(np.sum(step == 0))
+        if head is not None:
+            heights.add(block.position[block.valid[:, head], head, 1])
         times.frames += len(block)
         times.last_ns = last_ns = int(block.time_ns[-1])
         at(times.frames, None if count is None else 2 * count)
     median_ns = steps.percentile(50.0)
+    times.head_height_m = heights.percentile(95.0)
     times.median_ns = median_ns if median_ns > 0.0 else 0.0
     return times
+
+
+def _stature_m(info: RecordingInfo, times: _Times) -> float:
+    """How tall the person is at least likely to be; inf when the head is never tracked. [m]"""
+    if not np.isfinite(times.head_height_m):
+        return np.inf
+    low, _ = HEAD_HEIGHT_RANGE_M
+    seen = times.head_height_m if times.head_height_m >= low else USUAL_HEAD_HEIGHT_M
+    return max(info.stature_m or 0.0, seen / EYE_HEIGHT_SHARE)
 
 
 def _steps(block: TrackerSequence, last_ns: int | None) -> Ints:

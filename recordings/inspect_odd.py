@@ -23,6 +23,7 @@ STILL_FEET_AFTER_S = 20.0
 
 LOW_RATE_HZ = 30.0
 LOST_SHARE = 0.2
+ASTRAY_SHARE = 0.02
 
 _UNITS = (("feet", 0.3048), ("centimetres", 0.01), ("millimetres", 0.001), ("inches", 0.0254))
 _HANDS = ("left_hand", "right_hand")
@@ -89,14 +90,33 @@ def _about_device(device: DeviceReport, duration_s: float) -> Iterator[str]:
         and duration_s > (STILL_AFTER_S if is_lively else STILL_FEET_AFTER_S)
     ):
         yield f"{device.label} never moves; it may be switched off or lie somewhere"
-    if is_hand and device.head_distance_m > FAR_HAND_M:
+    hand_is_far = is_hand and device.head_distance_m > FAR_HAND_M
+    if hand_is_far:
         yield f"{device.label} is {device.head_distance_m:.2f} m from the head most of the time, out of reach"
     if worn and device.valid_share < 1.0 - LOST_SHARE:
         yield f"{device.label} is tracked in only {100.0 * device.valid_share:.0f} % of the frames"
+    if device.out_of_reach and not hand_is_far:
+        yield (
+            f"{device.label} is out of a body's reach, up to {device.farthest_m:.2f} m from the head, in "
+            f"{_many(device.out_of_reach, 'sample')}: taken as not tracked there"
+        )
+    if device.astray_share > ASTRAY_SHARE:
+        yield (
+            f"{device.label} does not follow the head: in {100.0 * device.astray_share:.0f} % of the frames "
+            "it is farther to the side than a body can bend, so it had lost tracking or is worn on no body"
+        )
     if device.jumps:
-        yield f"{device.label} jumps away for single frames (times: {device.jumps})"
+        yield f"{device.label} jumps away for a single frame, {_times(device.jumps)}: a tracking glitch"
     if worn and device.leaps:
         yield (
-            f"{device.label} leaps within one frame, by up to {device.leap_longest_m:.2f} m and from calm to "
-            f"calm: a tracking glitch (times: {device.leaps})"
+            f"{device.label} leaps from one frame to the next, {_times(device.leaps)}, by up to "
+            f"{device.leap_longest_m:.2f} m, calm before and after: a tracking glitch"
         )
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")

@@ -23,6 +23,10 @@ class DeviceReport:
         jumps: Single frames far from both neighbours, over 20 m/s there and back.
         leaps: Steps over 8 m/s and 10 cm between two a quarter as fast: no limb starts and stops like that.
         leap_longest_m: Longest of these. [m]
+        out_of_reach: Samples farther from the head than anything worn on a body can be.
+        farthest_m: Greatest distance from the head. [m]
+        astray_share: Share of the frames, 0 to 1, in which a tracker that is worn at the height of the hips
+            or above is farther to the side of the head than a body can bend; 0 for other devices.
         height_min_m: Lowest height. [m]
         height_median_m: Median height. [m]
         height_max_m: Greatest height. [m]
@@ -43,6 +47,9 @@ class DeviceReport:
     jumps: int
     leaps: int
     leap_longest_m: float
+    out_of_reach: int
+    farthest_m: float
+    astray_share: float
     height_min_m: float
     height_median_m: float
     height_max_m: float

@@ -9,7 +9,8 @@ import numpy as np
 from recordings.inspect_report import DeviceReport
 from vrik import quat
 from vrik.arrays import Bools, Floats, Ints, Points, Quats
-from vrik.frames import TrackedDevice
+from vrik.config import REACH_SHARE
+from vrik.frames import DeviceClass, TrackedDevice
 
 JUMP_SPEED_M_S = 20.0
 LEAP_SPEED_M_S, LEAP_M = 8.0, 0.1
@@ -20,6 +21,13 @@ PATH_STEP_NS = 100_000_000
 
 MIN_STEP_S = 0.001
 """Shorter steps, as of repeated times, count as this long when a speed is needed. [s]"""
+
+
+BEND_SHARE = 0.55
+"""From the head to the hips, seen from above, is less than this even in a deep bow. [statures]"""
+
+HIP_SHARE = 0.4
+"""A tracker whose median height is above this is worn at the hips or higher. [statures]"""
 
 
 class Thinned:
@@ -54,8 +62,13 @@ class Thinned:
 class DeviceTrack:
     """What one device did so far."""
 
-    def __init__(self, device: TrackedDevice) -> None:
+    def __init__(self, device: TrackedDevice, stature_m: float = math.inf) -> None:
         self._device = device
+        self._stature_m = stature_m
+        self._out_of_reach = 0
+        self._farthest_m = math.nan
+        self._beside = 0
+        self._measured = 0
         self._frames = 0
         self._valid = 0
         self._placeholders = 0
@@ -103,8 +116,27 @@ class DeviceTrack:
             self._heights.add(good[:, 1])
             self._add_path(time_ns[valid], good)
         if head is not None:
-            distance = np.linalg.norm(position - head, axis=-1)[valid]
-            self._head_distances.add(distance[np.isfinite(distance)])
+            self._add_distances((position - head)[valid])
+
+    def _add_distances(self, from_head: Points) -> None:
+        from_head = from_head[np.isfinite(from_head).all(axis=-1)]
+        distance = np.linalg.norm(from_head, axis=-1)
+        self._head_distances.add(distance)
+        self._farthest_m = float(np.fmax(self._farthest_m, distance.max(initial=-math.inf)))
+        if self._device.device_class != DeviceClass.TRACKING_REFERENCE:
+            self._out_of_reach += int(np.sum(distance > REACH_SHARE * self._stature_m))
+        within = from_head[distance <= REACH_SHARE * self._stature_m]
+        self._measured += len(within)
+        self._beside += int(np.sum(np.hypot(within[:, 0], within[:, 2]) > BEND_SHARE * self._stature_m))
+
+    def _astray_share(self) -> float:
+        """As :class:`DeviceReport` says; hands, feet and knees may be that far to the side."""
+        kind, role = self._device.device_class, self._device.role
+        high = self._heights.percentile(50.0) > HIP_SHARE * self._stature_m
+        on_limb = role.endswith(("hand", "foot", "knee"))
+        if kind != DeviceClass.GENERIC_TRACKER or on_limb or not high or not self._measured:
+            return 0.0
+        return self._beside / self._measured
 
     def _add_losses(self, time_ns: Ints, valid: Bools) -> None:
         before = np.concatenate([[self._was_valid], valid[:-1]])
@@ -184,6 +216,9 @@ class DeviceTrack:
             jumps=self._jumps,
             leaps=self._leaps,
             leap_longest_m=self._leap_longest_m,
+            out_of_reach=self._out_of_reach,
+            farthest_m=self._farthest_m if math.isfinite(self._farthest_m) else math.nan,
+            astray_share=self._astray_share(),
             height_min_m=float(self._low[1]) if seen else math.nan,
             height_median_m=self._heights.percentile(50.0),
             height_max_m=float(self._high[1]) if seen else math.nan,

@@ -289,3 +289,27 @@ def test_opening_and_both_passes_say_how_far_they_are(tmp_path):
     assert looking[-1] == 18_000
     assert looking == sorted(looking)
     assert len(opening) + len(looking) == len(told)
+
+
+REACH_FLAGS = {
+    "a_tpose_start_knee_dropouts.csv": {"LeftElbow": 3, "Front": 2},
+    "b_knee_dropouts.csv": {"Back": 3},
+    "d_scale_0_587.csv": {"Back": 1},
+}
+"""All that is out of a body's reach in the real recordings."""
+
+
+def test_samples_out_of_a_bodys_reach_are_counted_and_no_others(shared):
+    """The farthest that a sound device is worn is 0.94 statures, a foot; these are 2.6 to 3.8 away."""
+    files = [p for p in (shared / "data" / "vr").rglob("*.*") if p.suffix in (".csv", ".bsor", ".bvh")]
+    assert len(files) > 12
+
+    for file in files:
+        report = inspect(file)
+
+        far = {d.serial: d.out_of_reach for d in report.devices if d.out_of_reach}
+        assert far == REACH_FLAGS.get(file.name, {}), file.name
+        assert sum("out of a body's reach" in sentence for sentence in report.odd) == len(far)
+        astray = [d.serial for d in report.devices if d.astray_share > 0.02]
+        assert astray == (["generic7"] if file.name == "crouch_walking_1.csv" else []), file.name
+        assert any("does not follow the head" in sentence for sentence in report.odd) == bool(astray)

@@ -69,7 +69,7 @@ def summary(report: InspectReport) -> list[str]:
     lines = [
         f"{report.path}",
         f"  format      {report.format}",
-        f"  length      {report.frames} frames, {report.duration_s:.1f} s, {_rate(report.rate_hz)}",
+        f"  length      {_many(report.frames, 'frame')}, {report.duration_s:.1f} s, {_rate(report.rate_hz)}",
         f"  gaps        {_gaps(report)}",
         f"  player      {report.player_id}, space {report.space_id}",
     ]
@@ -78,23 +78,30 @@ def summary(report: InspectReport) -> list[str]:
     if report.stature_m is not None:
         lines.append(f"  stature     {report.stature_m:.2f} m, as the file states")
     if report.calibration_frames:
-        lines.append(f"  T-pose      {report.calibration_frames} frames")
+        lines.append(f"  T-pose      {_many(report.calibration_frames, 'frame')}")
     return lines
 
 
 def tables(report: InspectReport) -> list[Table]:
     """How well each device was tracked, and where it was; each fits 80 columns."""
-    tracking = _table("device", "kind", "worn as", "tracked", "losses", "longest", "not poses", "jumps")
-    movement = _table("device", "lowest", "median", "highest", "path", "extent", "from head")
+    tracking = _table("device", "kind", "worn as", "tracked", "losses", "longest", "no pose", "jumps")
+    movement = _table("device", "lowest", "median", "highest", "path", "extent", "from head", "farthest")
     for d in report.devices:
         longest = f"{d.longest_loss_s:.2f} s" if d.losses else "-"
         tracked = f"{100.0 if d.valid_share == 1.0 else min(99.9, 100.0 * d.valid_share):.1f} %"
         kind = KINDS.get(d.device_class, d.device_class)
         tracking.add_row(
-            d.serial, kind, d.role or "-", tracked, str(d.losses), longest, str(d.placeholders), str(d.jumps)
+            d.serial,
+            kind,
+            d.role or "-",
+            tracked,
+            str(d.losses),
+            longest,
+            str(d.placeholders),
+            str(d.jumps),
         )
         heights = (d.height_min_m, d.height_median_m, d.height_max_m)
-        lengths = (*heights, d.travelled_m, d.extent_m, d.head_distance_m)
+        lengths = (*heights, d.travelled_m, d.extent_m, d.head_distance_m, d.farthest_m)
         movement.add_row(d.serial, *(_metres(length) for length in lengths))
     return [tracking, movement]
 
@@ -114,7 +121,12 @@ def _table(name: str, *titles: str) -> Table:
 
 def _gaps(report: InspectReport) -> str:
     text = f"{report.gaps}, the longest {report.longest_gap_s:.2f} s" if report.gaps else "none"
-    return f"{text}; {report.repeated_times} repeated times" if report.repeated_times else text
+    again = _many(report.repeated_times, "frame")
+    return f"{text}; {again} with the time of the one before" if report.repeated_times else text
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
 def _rate(rate_hz: float) -> str:
