@@ -21,7 +21,7 @@ from recordings.base import reading
 from vrik.arrays import Floats, Ints
 from vrik.errors import DamagedRecordingError, RecordingError
 
-BLOCK_CHARS = 1 << 22
+BLOCK_CHARS = 1 << 20
 """How much text is read at a time."""
 
 LINE_CHARS = 1 << 22

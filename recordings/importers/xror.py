@@ -15,6 +15,7 @@ import numpy as np
 
 from recordings.base import Recording, RecordingInfo
 from recordings.importers.axes import is_measured, nanoseconds, openvr_from_unity, tell_sign_flips
+from recordings.importers.fpzip_frames import unpack
 from recordings.importers.frame_blocks import FrameBlocks, spans
 from vrik.arrays import Floats
 from vrik.errors import DamagedRecordingError, RecordingError
@@ -58,7 +59,7 @@ class XrorImporter:
         return known and 1 <= head[4] <= 0x13 and b"\x03info\0" in head
 
     def open(self, path: Path) -> Recording:
-        """Read the whole file; frames are unpacked at once, in 32 bits, and put aside in blocks.
+        """Read the whole file; its frames are unpacked in a process of their own, and put aside in blocks.
 
         Raises:
             RecordingError: If a package is missing, or the devices have no pose that could be used.
@@ -79,7 +80,7 @@ class XrorImporter:
         try:
             document: Any = bson.decode(data)
             listed = document["info"]["hardware"]["devices"]
-            table = np.asarray(fpzip.decompress(bytes(document["frames"])))
+            table = unpack(bytes(document["frames"]))
         except Exception as fault:  # two foreign decoders, with their own errors each
             raise DamagedRecordingError(
                 f"{path.name} is a broken XROR file ({type(fault).__name__}: {fault}); "

@@ -5,6 +5,8 @@ What comes out is finite frames or one sentence, in little time and memory, and 
 
 from __future__ import annotations
 
+import importlib.util
+import io
 import json
 import struct
 import time
@@ -33,8 +35,15 @@ TEXT_FILES = {
     "arm.csv": f"{VR}/arm_trackers/right_arm_shoulder_local.csv",
     "alyx.csv": "data/cases/c23_nan_and_rate_drop.csv",
 }
-WITH_HEADER = {"vive.csv": "vive-csv", "alyx.csv": "alyx-csv", "steamvr.csv": "steamvr-csv"}
+WITH_HEADER = ("vive.csv", "alyx.csv", "steamvr.csv", "own.csv")
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+LENGTHS: dict[str, int] = {}
+"""Frames of the whole files, once read."""
+
+XROR = all(map(importlib.util.find_spec, ("bson", "fpzip")))
+NO_XROR = pytest.mark.skipif(not XROR, reason="optional packages pymongo and fpzip are not installed")
 
 
 class Files(dict[str, bytes]):
@@ -70,6 +79,47 @@ def harness() -> bytes:
     return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
 
+def harness_npz() -> bytes:
+    data = io.BytesIO()
+    turns = np.broadcast_to(quat.identity(), (30, 2, 4))
+    np.savez(
+        data,
+        t=np.arange(30) / 60,
+        names=np.array(["head", "left_hand"]),
+        pos=np.full((30, 2, 3), 1.5),
+        rot=turns,
+    )
+    return data.getvalue()
+
+
+def generic_csv() -> tuple[bytes, bytes]:
+    """A table of one's own, and the file that says what its columns hold."""
+    names = [f"{d}_{axis}" for d in ("head", "hand") for axis in "xyzijkw"]
+    rows = [[i / 60, 0.1 * i, 1.6, 0.2, 0, 0, 0, 1, 0.1 * i, 1.1, -0.3, 0, 0.6, 0, 0.8] for i in range(30)]
+    table = "\n".join([",".join(["t", *names]), *(",".join(f"{n:.4f}" for n in row) for row in rows)]) + "\n"
+    mapping = 'axes = "openvr"\n[time]\ncolumn = "t"\nunit = "s"\n'
+    for device, role in (("head", "head"), ("hand", "left_hand")):
+        place, turn = ([f"{device}_{axis}" for axis in axes] for axes in ("xyz", "ijkw"))
+        mapping += f'[[device]]\nname = "{device}"\nrole = "{role}"\n'
+        mapping += f"position = {json.dumps(place)}\nquaternion = {json.dumps(turn)}\n"
+    return table.encode(), mapping.encode()
+
+
+def xror() -> bytes:
+    import bson
+    import fpzip
+
+    rows = np.zeros((30, 15), np.float32)
+    rows[:, 0] = np.arange(30) / 64
+    rows[:, 1:8] = rows[:, 8:15] = (0.25, 1.5, 0.5, 0.0, 0.6, 0.0, 0.8)
+    devices = [
+        {"type": kind, "joint": joint, "axes": list("xyzijkl")}
+        for kind, joint in (("HMD", "HEAD"), ("CONTROLLER", "HAND_LEFT"))
+    ]
+    info = {"hardware": {"devices": devices}}
+    return bytes(bson.encode({"$schema": "x", "info": info, "frames": fpzip.compress(rows), "events": {}}))
+
+
 def small_json(name: str, document: object) -> object:
     """A real document with some frames only."""
     if name == "openvr.json":
@@ -98,7 +148,11 @@ def whole(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Files:
         "take.bvh": bvh(shared / f"{VR}/bvh_mocopi/jump.bvh", 20),
         "harness.jsonl": harness(),
         "slime.pfr": slimevr(),
+        "harness.npz": harness_npz(),
+        "own.csv": generic_csv()[0],
     }
+    if XROR:
+        files["game.xror"] = xror()
     for name, path in TEXT_FILES.items():
         files[name] = b"".join((shared / path).read_bytes().splitlines(keepends=True)[:40])
     for name, path in (
@@ -111,14 +165,16 @@ def whole(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 NAMES = (
-    "song.bsor", "own.mcap", "take.bvh", "harness.jsonl", "slime.pfr", *TEXT_FILES,
-    "aframe.json", "openvr.json", "webvr.json",
+    "song.bsor", "own.mcap", "take.bvh", "harness.jsonl", "slime.pfr", *TEXT_FILES, "own.csv",
+    "aframe.json", "openvr.json", "webvr.json", "harness.npz", pytest.param("game.xror", marks=NO_XROR),
 )  # fmt: skip
 
 
 def outcome(path: Path, data: bytes) -> TrackerSequence | str:
     """The frames, checked, or the sentence; anything else that is raised fails the test."""
     path.write_bytes(data)
+    if path.name == "own.csv":
+        path.with_name("own.csv.toml").write_bytes(generic_csv()[1])
     begun, sentence = time.process_time(), ""
     try:
         frames = read_all(open_recording(path))
@@ -152,13 +208,15 @@ def test_any_cut_gives_some_first_frames_or_one_sentence(
     tmp_path: Path, whole: Files, name: str, share: float
 ) -> None:
     data = whole[name]
-    complete = outcome(tmp_path / name, data)
-    assert isinstance(complete, TrackerSequence)
+    if name not in LENGTHS:
+        complete = outcome(tmp_path / name, data)
+        assert isinstance(complete, TrackerSequence)
+        LENGTHS[name] = len(complete)
 
     frames = outcome(tmp_path / name, data[: int(share * len(data))])
 
     if isinstance(frames, TrackerSequence):
-        assert len(frames) <= len(complete)
+        assert len(frames) <= LENGTHS[name]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -238,5 +296,6 @@ def test_numbers_of_any_locale_are_read_right_or_refused(
 
 
 def test_every_format_is_here(whole: Files) -> None:
-    assert set(NAMES) == set(whole)
+    names = {name if isinstance(name, str) else str(name.values[0]) for name in NAMES}
+    assert names - ({"game.xror"} if not XROR else set()) == set(whole)
     assert all(a != b for a, b in pairwise(sorted(whole.values())))
