@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import numpy as np
 
+from recordings.base import reading
 from recordings.csv_text import (
     LONGEST_LINE,
     Header,
@@ -157,7 +159,9 @@ def read_blocks(table: Table, tally: Tally) -> Iterator[Floats]:
                     )
             at, rest = table.first_line + 1, ""
             recent: list[str] = []
+            size = table.path.stat().st_size
             while chunk := stream.read(BLOCK_CHARS):
+                reading(cast("BinaryIO", stream.buffer).tell(), size)
                 text, _, rest = (rest + chunk).rpartition("\n")
                 lines = text.split("\n") if text else []
                 values = _numbers(lines, at, table, tally)

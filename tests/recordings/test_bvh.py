@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recordings.base import LoadedRecording, read_all
+from recordings import bvh_text
+from recordings.base import LoadedRecording, listening, read_all
 from recordings.bvh_file import BvhMotion, read_bvh
 from recordings.bvh_names import landmarks_of
 from recordings.importers.bvh import BvhImporter
@@ -484,3 +485,58 @@ def test_only_its_first_word_is_recognised() -> None:
     assert importer.recognises(b"\xef\xbb\xbf  \r\nHierarchy\r\n", Path("a.txt"))
     assert not importer.recognises(b"", Path("a.bvh"))
     assert not importer.recognises(b"timestamp,HMD0_tx", Path("a.bvh"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("OFFSET 0 30 0", f"OFFSET 0 30 {'x' * 400}"),
+        ("CHANNELS 3 Z", f"CHANNELS {'4' * 400} Z"),
+        ("JOINT Spine", f"{'Q' * 400} Spine"),
+        ("MOTION", f"{'7' * 400}"),
+    ],
+)
+def test_messages_show_the_beginning_of_long_words(tmp_path: Path, old: str, new: str) -> None:
+    path = write(tmp_path / "a.bvh", person_bvh().replace(old, new, 1))
+
+    with pytest.raises(DamagedRecordingError) as raised:
+        open_bvh(path)
+
+    assert len(str(raised.value)) < 150
+
+
+def test_long_names_that_say_nothing_are_shown_in_part(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.bvh", person_bvh(rename="bone{:.2}" + "x" * 400))
+
+    with pytest.raises(RecordingError, match="rename the joints") as raised:
+        open_bvh(path)
+
+    assert len(str(raised.value)) < 700
+
+
+def test_rows_in_blocks_are_the_rows_and_the_bytes_read_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever a block ends: in a number, at the end of a line, before a row that cannot be read."""
+    lines = person_bvh({"Head": (1.0, 2.0, 3.0)}, rows=30).split("\n")
+    first = lines.index("Frame Time: 0.01") + 1
+    for i in range(30):
+        lines[first + i] = lines[first + i].replace("0 95 0", f"0 {95 + i} 0", 1)
+    lines[first + 11] = "bad row"
+    lines[first + 20] = lines[first + 20].replace("1 2 3", "1 2 -3", 1).replace(" 2 -3", " 2-3", 1)
+    path = write(tmp_path / "a.bvh", "\r\n".join(lines))
+    whole = read_bvh(path)
+
+    for chars in (37, 100, 1000):
+        monkeypatch.setattr(bvh_text, "BLOCK_CHARS", chars)
+        told: list[tuple[int, int | None]] = []
+        with listening(lambda done, total: told.append((done, total))):  # noqa: B023 - called inside only
+            motion = read_bvh(path)
+
+        assert motion.rows.tolist() == [i for i in range(30) if i != 11]
+        assert motion.counts == {"rows skipped": 1, "rows with glued numbers": 1}
+        assert any(f"line {first + 12} has 2 values" in note for note in motion.notes)
+        np.testing.assert_array_equal(motion.position, whole.position)
+        np.testing.assert_allclose(motion.rotation, whole.rotation, atol=1e-12)
+        assert told[-1] == (path.stat().st_size, path.stat().st_size)
+        assert [done for done, _ in told] == sorted(done for done, _ in told)
