@@ -57,6 +57,9 @@ COLD_SHARE = 0.1
 """A tip that begins farther from its target than this share of the chain's length may start anew elsewhere;
 a warm start never does."""
 
+STRIDES = 4
+"""How often what a slow sweep did is done again, farther each time, while that lowers the miss."""
+
 RESTARTS = 5
 """Starts to try after the first."""
 
@@ -226,17 +229,18 @@ def descend(
                 place(points, rotations, offsets)
                 miss = before_fold
             elif miss > SLOW * before and before < math.inf:
-                copy_rows(rotations, plain)
-                go_on(rotations, before_sweep, weights, limits, base, boost)
-                place(points, rotations, offsets)
-                farther = miss_of(points, rotations, goal, turn, turn_cost)
-                if farther < miss:
-                    miss = farther
-                    boost = min(2.0 * boost, 16.0)
-                else:
-                    copy_rows(plain, rotations)
+                for _ in range(STRIDES):
+                    copy_rows(rotations, plain)
+                    go_on(rotations, before_sweep, weights, limits, base, boost)
                     place(points, rotations, offsets)
-                    boost = max(0.5 * boost, 0.5)
+                    farther = miss_of(points, rotations, goal, turn, turn_cost)
+                    if farther >= miss:
+                        copy_rows(plain, rotations)
+                        place(points, rotations, offsets)
+                        boost = max(0.5 * boost, 0.25)
+                        break
+                    miss = farther
+                    boost = min(2.0 * boost, 4.0)
                 if is_met(points, rotations, goal, turn, turn_cost, tolerance, tolerance_rad):
                     return used
             if miss >= HELPS * before_fold:
