@@ -19,8 +19,8 @@ CAUSAL_S = 2.0
 CAUSAL_FORMATS = ("harness-npz", "harness-jsonl")
 """Offline solve contract: no frame may depend on a later one, and these carry a T-pose of their own."""
 
-MAX_CALIBRATION_FRAMES = 60_000
-"""A longer recording is thinned out to at most this many frames before the person is measured."""
+MAX_CALIBRATION_SAMPLES = 180_000
+"""A longer recording is thinned out to this many poses of all devices before the person is measured."""
 
 
 class RecordingSource:
@@ -87,6 +87,7 @@ class RecordingSource:
         devices = self.recording.info.devices
         kept: list[TrackerSequence] = []
         start_ns: int | None = None
+        most = max(MAX_CALIBRATION_SAMPLES // max(len(devices), 1), 1)
         step = 1
         seen = count = 0
         total = frame_count(self.recording)
@@ -101,7 +102,7 @@ class RecordingSource:
             seen += len(block)
             reading(seen, total)
             count += len(kept[-1])
-            while count > MAX_CALIBRATION_FRAMES:
+            while count > most:
                 joined = join(devices, kept)
                 kept = [joined.part(np.arange(0, len(joined), 2))]
                 count = len(kept[0])
