@@ -18,7 +18,7 @@ Floats32: TypeAlias = NDArray[np.float32]
 WIDTH = 7
 """Numbers of a sample: rotation x, y, z, w and position x, y, z; NaN: not given."""
 
-IN_MEMORY_BYTES = 1 << 24
+IN_MEMORY_BYTES = 1 << 22
 """What is kept in memory before a temporary file is made. [bytes]"""
 
 WAITING_SAMPLES = 1 << 16

@@ -34,7 +34,7 @@ from vrik.arrays import Ints
 
 T = TypeVar("T")
 
-CHUNK_BYTES = 1 << 22
+CHUNK_BYTES = 1 << 20
 """How much is read at a time."""
 
 LARGEST_BYTES = 1 << 24
