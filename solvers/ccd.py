@@ -22,8 +22,8 @@ def solve(chain: Chain, start: ChainPose, target: Target, config: ChainConfig) -
 
     A joint turns by at most ``near_step_rad`` in one sweep when the tip is at its target, by up to
     ``max_step_rad`` a chain's length away, and makes ``joint_damping`` times its weight of its best turn. A
-    hinge turns about its axis. ``rotation_length_m`` says how a radian compares with a metre. A pole turns the
-    bend of the start to its side first.
+    hinge turns about its axis. ``rotation_length_m`` says how a radian compares with a metre. A pole turns
+    the bend of the start to its side first.
 
     Args:
         chain: Lengths, weights, limits.
@@ -66,6 +66,7 @@ def solve(chain: Chain, start: ChainPose, target: Target, config: ChainConfig) -
         config.near_step_rad,
         config.joint_damping,
         config.rotation_length_m,
+        True,
         np.empty((kernels.SCRATCH * len(rotations), 4)),
     )
     return judged(chain, start, rotations, target, config, sweeps)
@@ -91,7 +92,7 @@ def solve_ccd(
         offsets: (n, 3) each joint seen from the one before, in the rest pose; row 0 is not used. [m]
         target_world: (3,) where the tip should be. [m]
         weights: (n,) how much each joint takes part, 0 (rigid) to 1; all 1 when left out.
-        limits_rad: (n,) largest swing and twist of a segment against the one before; none when left out. [rad]
+        limits_rad: (n,) largest swing and twist from the segment before; none when left out. [rad]
         base_world: (4,) world rotation before the first segment, which its limit is measured from;
             the identity when left out.
         config: Step and stopping rule.

@@ -86,6 +86,7 @@ def solve(
     near_step_rad: float,
     damping: float,
     turn_length: float,
+    anew: bool,
     scratch: Quats,
 ) -> int:
     """Turn the joints in place until the tip meets ``target``; returns the sweeps used.
@@ -94,6 +95,7 @@ def solve(
     them, ``base`` the world rotation before joint 0. ``turn`` is for the last joint, and a radian of it
     counts as much as ``turn_length`` times the root of ``turn_weight``. Joints step by ``near_step_rad`` at
     the target, up to ``max_step_rad`` a chain's length away, and make ``damping`` of their turn.
+    ``anew``: a start far away that gets stuck may be given up for another one.
     scratch (SCRATCH * m, 4). Distances in metres.
     """
     m = len(rotations)
@@ -104,7 +106,7 @@ def solve(
     total = length_after(offsets, first)
     goal = within_length(load3(points, first), total, target)
     turn_cost = turn_weight * turn_length * turn_length
-    far = distance(load3(points, m), goal) > COLD_SHARE * total
+    far = anew and distance(load3(points, m), goal) > COLD_SHARE * total
     kept = scratch[2 * m : 3 * m]
     used = 0
     best = math.inf

@@ -3,6 +3,7 @@
 import math
 
 from solvers.kernels.ccd import solve as solve_ccd
+from solvers.kernels.ccd_bow import bow
 from solvers.kernels.dls import solve as solve_dls
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel
@@ -30,6 +31,8 @@ SHORTEST_SPINE, LONGEST_SPINE = 0.92, 0.9995
 """Hips to head over the length of the spine's bones; in motion capture 99 of 100 frames are above 0.93."""
 FOLDED_SPINE = 0.6
 """The same where a tracker on the waist says so."""
+BOW_RAD = 1.6
+"""Between tracked ends each joint of the spine flexes forward by at most this much; 60 % need 1.05."""
 NECK_SHARE, NECK_BACK_RAD = 0.7, 0.09
 """The neck takes this share of the way from the chest's turn to the head's, and leans back from there."""
 LUMBAR_SHARE = 0.9
@@ -152,13 +155,22 @@ def meet(
     tolerance: float,
     sweeps: int,
     damping: float,
+    bow_share: float,
     scratch: Quats,
 ) -> None:
     """Bring the tip of a piece of the spine onto ``target``: CCD, then DLS for what near-straight leaves.
 
-    (m + 1, .) rows of joints, the last of them the tip; scratch as in ``ccd.solve``.
+    Between two ends that are given (``bow_share`` 1) the spine bows forward instead, in the same way in
+    each frame. (m + 1, .) rows of joints, the last of them
+    the tip; scratch as in ``ccd.solve``.
     """
     m = len(positions) - 1
+    if bow_share > 0.0:
+        chest = load4(rotations, CHEST)
+        front = qrot(chest, (0.0, 0.0, -1.0))
+        side = qrot(chest, (-1.0, 0.0, 0.0))
+        bow(positions, rotations[:m], offsets, weights[:m], target, front, side, BOW_RAD, bow_share)
+        return
     solve_ccd(
         positions,
         rotations[:m],
@@ -177,6 +189,7 @@ def meet(
         0.5,
         1.0,
         0.0,
+        False,
         scratch,
     )
     if distance(load3(positions, m), target) > tolerance:
@@ -206,8 +219,9 @@ def solve(
     """Pose hips to head and both collar bones, in place (rows of ``positions`` and ``rotations``, (22, .)).
 
     hands (2, 3) wrist targets and their weights (2,); weights (6,), limits (6, .) and scratch (., 4) of
-    the spine joints as in ``ccd.solve``. The head is met exactly. Guessed hips give way first, so that the spine keeps its shape;
-    hips with a tracker (``waist_weight`` 1) stay, and the spine bends to the head as far as it can.
+    the spine joints as in ``ccd.solve``. The head is met exactly. Guessed hips give way first, so that the
+    spine keeps its shape; hips with a tracker (``waist_weight`` 1) stay, and the spine bows between them and
+    the head. What it is still short of, the hips follow.
     """
     store4(rotations, HIPS, pelvis_turn)
     store4(rotations, HEAD, head_turn)
@@ -225,6 +239,7 @@ def solve(
         tolerance,
         sweeps,
         damping,
+        waist_weight,
         scratch,
     )
     miss = sub(head, load3(positions, HEAD))
@@ -258,6 +273,7 @@ def solve(
             tolerance,
             sweeps,
             damping,
+            waist_weight,
             scratch,
         )
         miss = sub(chest_joint, load3(positions, UPPER_CHEST))
