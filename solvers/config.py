@@ -79,13 +79,17 @@ class ChainConfig:
     rotation_length_m: float = 0.3
     """A radian of rotation error counts as much as this distance. [m]"""
 
+    restarts: int = 0
+    """Least squares: further tries from other poses when the target is not met because of limits. For single
+    poses only: from frame to frame a chain would jump."""
+
     takeover_share: float = 0.0
     """Damped least squares is blended into FABRIK and CCD where the smallest singular value is below this
     share of the largest; 0 is never."""
 
     soft_reach_m: float = 0.0
-    """Two-bone: the limb begins to lag behind its target this far before it is straight, so that its middle
-    joint never snaps. [m]"""
+    """Two-bone and least squares: the limb begins to lag behind its target this far before it is straight, so
+    that its middle joint never snaps. [m]"""
 
     max_stretch: float = 1.0
     """Two-bone: bones may become this much longer to meet a target out of reach; 1 is never."""
