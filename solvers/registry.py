@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import cast
 
@@ -21,6 +22,9 @@ _SOLVERS: dict[str, str | ChainSolver] = {
     "two_bone": "solvers.two_bone:solve",
 }
 """Name to a function, or to where it is: none is imported before it is used."""
+
+TAKEN_OVER = ("fabrik", "ccd")
+"""Damped least squares takes over from these near a singularity, where ``takeover_share`` asks for it."""
 
 _DEFAULT = ChainConfig()
 
@@ -78,6 +82,10 @@ def solve_chain(
     """
     check_fits(chain, start)
     solve = find_solver(solver) if isinstance(solver, str) else solver
+    if config.takeover_share > 0.0 and solver in TAKEN_OVER:
+        from solvers.singular import solve_with_takeover
+
+        solve = partial(solve_with_takeover, solve)
     if any(chain.constraints):
         return _with_constraints(chain, start, target, solve, config)
     return solve(chain, start, target, config)
