@@ -28,6 +28,9 @@ def solve(chain: Chain, start: ChainPose, target: Target, config: ChainConfig) -
     may not do the swivel avoids, and without a pole what the hand may not do as well. What no swivel avoids
     is clamped. Soft zones are not used: an answer at once has no speed to lose.
 
+    An answer at once can jump where the answer itself does: near the pole direction (``solvers.swivel`` makes
+    a side that does not), and where the swivels that limits allow lie in separate parts and one of them ends.
+
     Args:
         chain: 2 joints, or 3 with an effector. Weights are 1 (that of the hand may be 0: it stays as it is).
         start: The warm start: the bend without a pole, and the roll of the bones.
