@@ -14,7 +14,8 @@ import pytest
 from solvers.chain import Chain, ChainPose, Target
 from solvers.config import ChainConfig
 from solvers.jacobian import solve_dls, solve_svd, solve_transpose
-from solvers.limits import Hinge, Limit, SwingTwist, limit_excess
+from solvers.kernels.limits import excess
+from solvers.limits import Hinge, Limit, SwingTwist
 from solvers.registry import solve_chain
 from solvers.singular import singular_values
 from vrik import quat
@@ -94,14 +95,20 @@ def largest_turn(chain: Chain, before: ChainPose, after: ChainPose) -> float:
     return float(quat.angle(chain.locals_of(before), chain.locals_of(after)).max())
 
 
+def worst_excess(chain: Chain, pose: ChainPose) -> float:
+    """How far the worst joint is out of its range. [rad]"""
+    locals_ = [tuple(map(float, local)) for local in chain.locals_of(pose)]
+    return max(excess(local, chain.limits, i) for i, local in enumerate(locals_))
+
+
 @pytest.mark.parametrize("name", RIGS)
 @pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
 def test_targets_of_random_poses_are_met_within_the_limits(name: str, warm: bool) -> None:
-    """At least 99.9 %. The six-axis arm meets rotations as well; cold starts may start anew."""
+    """All of these, 99.9 % of more. The six-axis arm meets rotations as well; cold starts may start anew."""
     rng = np.random.default_rng(5)
     chain, limits = CHAINS[name], RIGS[name][1]
     config = ChainConfig(restarts=0 if warm else 16)
-    missed, count = 0, 1000 if warm else 250
+    missed, count = 0, 500 if warm else 150
 
     for _ in range(count):
         goal = random_locals(limits, rng)
@@ -114,10 +121,9 @@ def test_targets_of_random_poses_are_met_within_the_limits(name: str, warm: bool
         assert np.isfinite(solved.pose.rotations_world).all()
         lengths = np.linalg.norm(np.diff(solved.points_world, axis=0), axis=1)
         np.testing.assert_allclose(lengths, chain.lengths, atol=1e-9)
-        for local, limit in zip(chain.locals_of(solved.pose), limits, strict=True):
-            assert limit_excess(local, limit) <= 1e-6
+        assert worst_excess(chain, solved.pose) <= 1e-6
 
-    assert missed <= count // 1000
+    assert missed == 0
 
 
 @pytest.mark.parametrize("solve", [solve_dls, solve_svd, solve_transpose])
@@ -133,8 +139,7 @@ def test_any_target_leaves_numbers_lengths_and_limits(solve: Callable[..., objec
             assert np.isfinite(solved.points_world).all()
             lengths = np.linalg.norm(np.diff(solved.points_world, axis=0), axis=1)
             np.testing.assert_allclose(lengths, chain.lengths, atol=1e-9)
-            for local, limit in zip(chain.locals_of(solved.pose), limits, strict=True):
-                assert limit_excess(local, limit) <= 1e-6
+            assert worst_excess(chain, solved.pose) <= 1e-6
 
 
 @pytest.mark.parametrize("name", RIGS)
