@@ -2,8 +2,9 @@
 
 Source: Aristidou & Lasenby, "FABRIK: a fast, iterative solver for the inverse kinematics problem",
 Graphical Models 73 (2011), Algorithm 1. Added here: what to do when the bones lie on the line to the
-target, when joints coincide, when the target is too near, and a closed-form end for the last two bones: near
-straight and near folded plain FABRIK gains less and less (thousands of rounds for an arm).
+target, when joints coincide, when the target is too near, and two ends for a chain that gains less and
+less, as plain FABRIK does near straight and near folded (thousands of rounds for an arm): the whole bend
+made larger or smaller until the distance fits, or else the last two bones in closed form.
 """
 
 import math
@@ -11,13 +12,17 @@ import math
 from solvers.kernels.two_bone import bend, side_of
 from vrik.arrays import V3, Floats, Points
 from vrik.jit import kernel
+from vrik.kernels.quat import carry, qarc
 from vrik.kernels.vec import add, distance, dot, length, load3, reject, scale, store3, sub, unit_or
 
 ON_LINE = 1e-4
 """Joints nearer to the root-target line than this share of the chain's length count as on it."""
 
 SLOW = 0.5
-"""A round that leaves more than this share of the miss is slow: time for the closed-form end."""
+"""A round that leaves more than this share of the miss is slow: time for one of the two ends."""
+
+FITS = 0.1
+"""A bend fits when the tip is as far from the root as the target, but for this share of the tolerance."""
 
 
 @kernel
@@ -57,8 +62,11 @@ def reach(joints: Points, lengths: Floats, target: V3, pole: V3, tolerance: floa
         miss = distance(load3(joints, tip), target)
         if miss <= tolerance:
             return rounds
-        if miss > SLOW * before and bend_last_two(joints, lengths, target, pole):
-            return rounds
+        if miss > SLOW * before:
+            if tip > 2 and fit_bend(joints, lengths, target, FITS * tolerance):
+                return rounds
+            if bend_last_two(joints, lengths, target, pole):
+                return rounds
         before = miss
         store3(joints, tip, target)
         for i in range(tip - 1, -1, -1):  # tip to root: bones follow the target
@@ -85,6 +93,79 @@ def bend_last_two(joints: Points, lengths: Floats, target: V3, pole: V3) -> bool
     store3(joints, tip - 1, (b[0], b[1], b[2]))
     store3(joints, tip, (b[3], b[4], b[5]))
     return True
+
+
+@kernel
+def fit_bend(joints: Points, lengths: Floats, target: V3, close: float) -> bool:
+    """Meet ``target`` by making the bend of the whole chain flatter or deeper; false if that cannot be.
+
+    What each bone has along the root-tip line stays, what it has across is multiplied by one number, the
+    same for all; the number is found by false position (Illinois) on its square, in which the distance from
+    root to tip is nearly linear. Then the chain turns as a whole. A miss of ``close`` is good enough. [m]
+    """
+    root = load3(joints, 0)
+    chord = sub(load3(joints, len(joints) - 1), root)
+    away = distance(target, root)
+    if away < 1e-9 or length(chord) < 1e-9:
+        return False
+    axis = unit_or(chord, (0.0, 0.0, 0.0))
+    low, over_low = 0.0, length(bent_tip(joints, axis, 0.0)) - away  # flat: too far
+    high, over_high = 1.0, length(chord) - away
+    while over_high > 0.0:  # not bent enough: deeper
+        low, over_low = high, over_high
+        high *= 4.0
+        if high > 1e4:
+            return False
+        over_high = length(bent_tip(joints, axis, math.sqrt(high))) - away
+    if not over_low > 0.0:
+        return False
+    much = high
+    side = 0
+    for _ in range(32):
+        much = (low * over_high - high * over_low) / (over_high - over_low)
+        over = length(bent_tip(joints, axis, math.sqrt(much))) - away
+        if abs(over) <= close:
+            break
+        if over > 0.0:
+            low, over_low = much, over
+            if side == 1:
+                over_high *= 0.5
+            side = 1
+        else:
+            high, over_high = much, over
+            if side == -1:
+                over_low *= 0.5
+            side = -1
+    factor = math.sqrt(much)
+    tip = bent_tip(joints, axis, factor)
+    turn = qarc(unit_or(tip, axis), scale(sub(target, root), 1.0 / away))
+    before = root
+    for i in range(len(joints) - 1):
+        after = load3(joints, i + 1)
+        bone = scale(bent(sub(after, before), axis, factor), lengths[i])
+        store3(joints, i + 1, carry(turn, load3(joints, i), bone))
+        before = after
+    return distance(load3(joints, len(joints) - 1), target) <= 10.0 * close
+
+
+@kernel
+def bent(bone: V3, axis: V3, factor: float) -> V3:
+    """Direction of ``bone`` when its part across ``axis`` is ``factor`` times as long."""
+    along = dot(bone, axis)
+    return unit_or(add(scale(axis, along), scale(sub(bone, scale(axis, along)), factor)), axis)
+
+
+@kernel
+def bent_tip(joints: Points, axis: V3, factor: float) -> V3:
+    """Where the tip would be, seen from the root."""
+    tip = (0.0, 0.0, 0.0)
+    before = load3(joints, 0)
+    for i in range(1, len(joints)):
+        after = load3(joints, i)
+        bone = sub(after, before)
+        tip = add(tip, scale(bent(bone, axis, factor), length(bone)))
+        before = after
+    return tip
 
 
 @kernel
