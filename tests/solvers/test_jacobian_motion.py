@@ -106,7 +106,7 @@ def worst_excess(chain: Chain, pose: ChainPose) -> float:
 def test_targets_of_random_poses_are_met_within_the_limits(name: str, warm: bool) -> None:
     """At least 99.9 %. The six-axis arm meets rotations as well; cold starts may start anew.
 
-    What a warm start misses is a nearly straight limb that the bound on a call holds back (2 of 6000 legs were
+    What a warm start misses is a nearly straight limb that the bound on a call holds back (2 of 6000 legs,
     1.1 and 1.5 mm off): the next calls close it.
     """
     rng = np.random.default_rng(5)
