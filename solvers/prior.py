@@ -50,7 +50,7 @@ class RulesPrior:
     hand place and turn, feet under the pelvis. See ``solvers/kernels/rules.py``.
     """
 
-    features_version = 1
+    features_version = 2
 
     def fresh_state(self) -> Floats:
         """(2,) the smoothed lead of the right hand, and whether there is one."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from solvers.features import NAMES, FeatureState, features
+from solvers.features import NAMES, FeatureState, features, mirror_columns, role_columns
 from vrik import quat
 from vrik.arrays import Floats, Points, Quats
-from vrik.frames import ROLES, BodyTargets, DeviceState
+from vrik.frames import ROLE, ROLES, BodyTargets, DeviceState
 from vrik.pose import Pose
 
 N = len(ROLES)
@@ -56,7 +56,7 @@ def named(row: Floats, prefix: str) -> Floats:
 
 
 def test_names_are_one_for_each_number() -> None:
-    assert len(NAMES) == len(set(NAMES)) == 40
+    assert len(NAMES) == len(set(NAMES)) == 218
 
 
 def test_a_still_frame_reads_as_its_names_say() -> None:
@@ -169,6 +169,83 @@ def test_a_device_seen_late_starts_at_rest() -> None:
     features(targets(place), 1.7, 0.0, 0.01, state, out)
 
     assert (named(out, "left_hand.velocity") == 0.0).all()
+
+
+@pytest.mark.parametrize("rate_hz", [60.0, 77.0, 120.0, 400.0])
+def test_the_past_is_where_things_were_so_many_seconds_ago(rate_hz: float) -> None:
+    """At any frame rate, and also when the ring has gone round."""
+    t, place, turn = path(3.0, rate_hz)
+
+    row = run(t, place, turn)[-1]
+
+    heading = quat.rotate(turn[:, 0], np.array([0.0, 0.0, -1.0]))
+    yaw = np.unwrap(np.arctan2(-heading[:, 0], -heading[:, 2]))
+    back = quat.from_rotvec(np.array([0.0, -yaw[-1], 0.0]))
+    for ago_s in (0.05, 0.1, 0.2, 0.4, 0.7, 1.0):
+        name = f"{1000.0 * ago_s:.0f}ms_ago"
+        was = np.array([[np.interp(t[-1] - ago_s, t, place[:, i, a]) for a in range(3)] for i in range(3)])
+        turned = np.interp(t[-1] - ago_s, t, yaw) - yaw[-1]
+        seen = quat.rotate(back, was - place[-1, 0]) / 1.7
+        np.testing.assert_allclose(named(row, f"{name}.head"), seen[0], atol=2e-4)
+        np.testing.assert_allclose(named(row, f"{name}.left_hand"), seen[1], atol=2e-4)
+        np.testing.assert_allclose(named(row, f"{name}.right_hand"), seen[2], atol=2e-4)
+        np.testing.assert_allclose(named(row, f"{name}.yaw"), [np.sin(turned), np.cos(turned)], atol=2e-3)
+
+
+def test_before_the_first_frame_everything_was_where_it_is() -> None:
+    t, place, turn = path(0.001, 90.0)
+
+    row = run(t, place, turn)[0]
+
+    assert (named(row, "1000ms_ago.head") == 0.0).all()
+    np.testing.assert_allclose(named(row, "1000ms_ago.left_hand"), named(row, "left_hand.from_head"))
+    np.testing.assert_allclose(named(row, "1000ms_ago.yaw"), [0.0, 1.0])
+
+
+def test_a_hand_seen_late_was_always_where_it_is_first_seen() -> None:
+    """Else its past would be at the world's origin."""
+    state, out = FeatureState.fresh(), np.zeros(len(NAMES))
+    place = np.array([[2.0, 1.6, 0.0], [1.7, 1.0, 0.0], [2.3, 1.0, 0.0]])
+    for _ in range(5):
+        features(replace_weight(targets(place * 0.0), (1.0, 0.0, 0.0)), 1.7, 0.0, 0.01, state, out)
+
+    features(targets(place), 1.7, 0.0, 0.01, state, out)
+
+    np.testing.assert_allclose(named(out, "400ms_ago.left_hand"), named(out, "left_hand.from_head"))
+
+
+def test_the_mirror_image_reads_as_the_mirrored_columns() -> None:
+    t, place, turn = path(1.5, 90.0)
+    other, flip = [0, 2, 1], np.array([-1.0, 1.0, 1.0])
+
+    mirrored = run(t, place[:, other] * flip, turn[:, other] * np.array([1.0, 1.0, -1.0, -1.0]))
+
+    columns, signs = mirror_columns()
+    np.testing.assert_allclose(mirrored, run(t, place, turn)[:, columns] * signs, atol=1e-9)
+
+
+def test_a_tracker_reads_as_its_names_say_and_fades_with_its_weight() -> None:
+    state, out = FeatureState.fresh(), np.zeros(len(NAMES))
+    worn = targets(np.array([[1.0, 1.6, 0.0], [0.7, 1.0, 0.0], [1.3, 1.0, 0.0]]))
+    row = ROLE["left_foot"]
+    worn.position[row] = (0.83, 0.07, -0.17)
+    worn.rotation[row] = quat.from_rotvec(np.array([0.0, np.pi / 2.0, 0.0]))
+    worn.position_weight[row], worn.age_s[row] = 0.5, 0.4
+
+    features(worn, 1.7, 0.0, 0.0, state, out)
+
+    np.testing.assert_allclose(named(out, "left_foot.from_head"), [-0.05, -0.45, -0.05])
+    np.testing.assert_allclose(named(out, "left_foot.forward"), [-0.5, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(named(out, "left_foot.up"), [0.0, 0.5, 0.0], atol=1e-12)
+    np.testing.assert_allclose(named(out, "left_foot.weight"), [0.5])
+    np.testing.assert_allclose(named(out, "left_foot.age_s"), [0.4])
+    for role in ROLES[3:]:
+        assert role == "left_foot" or (out[role_columns(role)] == 0.0).all()
+
+
+def test_hands_and_head_have_no_columns_of_a_tracker() -> None:
+    with pytest.raises(ValueError, match="left_hand"):
+        role_columns("left_hand")
 
 
 def replace_weight(given: BodyTargets, weights: tuple[float, float, float]) -> BodyTargets:
