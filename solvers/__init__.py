@@ -9,33 +9,92 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from solvers.ccd import solve_ccd
-    from solvers.config import CcdConfig, DlsConfig, FabrikConfig
-    from solvers.dls import solve_dls
-    from solvers.fabrik import solve_fabrik
-    from solvers.old_chain import ChainSolution
-    from solvers.two_bone import solve_two_bone
+    from solvers.anatomy import limit_of, limits_of
+    from solvers.blend import CrossFade, combined
+    from solvers.chain import Chain, ChainPose, ChainSolution, Target, judged
+    from solvers.config import ChainConfig
+    from solvers.fabrik_tree import FabrikTree, TreePose, TreeSolution, solve_tree
+    from solvers.limits import Hinge, SwingTwist, clamp_rotation, limit_excess
+    from solvers.many import ChainSolutions, solve_many
+    from solvers.ondemand import OnDemand, OnDemandConfig
+    from solvers.plan import Goal, solve_goals
+    from solvers.registry import register_solver, solve_chain, solver_names
+    from solvers.rig import Rig, RigChain, RigPose
+    from solvers.smoothing import TargetSmoother
+    from solvers.swivel import SwivelState, swivel_angle, with_swivel
 
 _HOME = {
-    "CcdConfig": "config",
-    "ChainSolution": "old_chain",
-    "DlsConfig": "config",
-    "FabrikConfig": "config",
-    "solve_ccd": "ccd",
-    "solve_dls": "dls",
-    "solve_fabrik": "fabrik",
-    "solve_two_bone": "two_bone",
+    "Chain": "chain",
+    "ChainConfig": "config",
+    "ChainPose": "chain",
+    "ChainSolution": "chain",
+    "ChainSolutions": "many",
+    "CrossFade": "blend",
+    "FabrikTree": "fabrik_tree",
+    "Goal": "plan",
+    "Hinge": "limits",
+    "OnDemand": "ondemand",
+    "OnDemandConfig": "ondemand",
+    "Rig": "rig",
+    "RigChain": "rig",
+    "RigPose": "rig",
+    "SwingTwist": "limits",
+    "SwivelState": "swivel",
+    "Target": "chain",
+    "TargetSmoother": "smoothing",
+    "TreePose": "fabrik_tree",
+    "TreeSolution": "fabrik_tree",
+    "clamp_rotation": "limits",
+    "combined": "blend",
+    "judged": "chain",
+    "limit_excess": "limits",
+    "limit_of": "anatomy",
+    "limits_of": "anatomy",
+    "register_solver": "registry",
+    "solve_chain": "registry",
+    "solve_goals": "plan",
+    "solve_many": "many",
+    "solve_tree": "fabrik_tree",
+    "solver_names": "registry",
+    "swivel_angle": "swivel",
+    "with_swivel": "swivel",
 }
 
 __all__ = [
-    "CcdConfig",
+    "Chain",
+    "ChainConfig",
+    "ChainPose",
     "ChainSolution",
-    "DlsConfig",
-    "FabrikConfig",
-    "solve_ccd",
-    "solve_dls",
-    "solve_fabrik",
-    "solve_two_bone",
+    "ChainSolutions",
+    "CrossFade",
+    "FabrikTree",
+    "Goal",
+    "Hinge",
+    "OnDemand",
+    "OnDemandConfig",
+    "Rig",
+    "RigChain",
+    "RigPose",
+    "SwingTwist",
+    "SwivelState",
+    "Target",
+    "TargetSmoother",
+    "TreePose",
+    "TreeSolution",
+    "clamp_rotation",
+    "combined",
+    "judged",
+    "limit_excess",
+    "limit_of",
+    "limits_of",
+    "register_solver",
+    "solve_chain",
+    "solve_goals",
+    "solve_many",
+    "solve_tree",
+    "solver_names",
+    "swivel_angle",
+    "with_swivel",
 ]
 
 

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 
+from solvers.body_parts import Scratch, SolvedBody, spine_of
 from solvers.features import FEATURES_VERSION, NAMES, FeatureState, features
 from solvers.guess import Guess
 from solvers.kernels import body as _kernels
-from solvers.kernels.ccd import SCRATCH
-from solvers.limits import SwingTwist, pack_limits
 from solvers.prior import Prior, RulesPrior
 from solvers.stepping import SteppingState, step
-from vrik import quat
-from vrik.arrays import Floats, Points, Quats
 from vrik.body import BodyModel
 from vrik.config import SolveConfig
-from vrik.frames import ROLE_BONES, ROLES, BodyTargets
+from vrik.frames import ROLE_BONES, BodyTargets
 from vrik.skeleton import PARENTS
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SolvedBody:
-    """Views of the solver's own arrays: valid until its next step.
-
-    Args:
-        position: (22, 3) joints in the world. [m]
-        rotation: (22, 4) canonical world rotations.
-        local_rotation: (22, 4) relative to the parent bone, sign-continuous.
-        reach_error_m: (13,) distance from each tracked role's bone to its target; NaN when not tracked. [m]
-    """
-
-    position: Points
-    rotation: Quats
-    local_rotation: Quats
-    reach_error_m: Floats
+COMPILED = ("fabrik", "two_bone", "ccd")
+"""The solvers of arms, legs and spine in the compiled body."""
 
 
 class BodySolver:
@@ -49,7 +29,7 @@ class BodySolver:
         floor_y: Height of the floor. [m]
 
     Raises:
-        ValueError: If the prior reads another version of the features.
+        ValueError: If the prior reads another version of the features, or a limb's solver is not known.
     """
 
     def __init__(
@@ -67,26 +47,23 @@ class BodySolver:
             raise ValueError(
                 f"the prior reads features version {self.prior.features_version}, here is {FEATURES_VERSION}"
             )
-        self._spine_weights = np.array([0.0, 1.0, 1.0, 1.0, 0.3, 0.0])
-        spine, neck = _ball(config.spine_limit_deg), _ball(config.neck_limit_deg)
-        self._spine_limits = pack_limits([None, spine, spine, spine, neck, None])
+        self._spine = spine_of(config)
+        self._compiled = (config.arm_solver, config.leg_solver, config.spine_solver) == COMPILED
+        if not self._compiled:
+            from solvers.limb_solvers import check_solvers
+
+            check_solvers(config)
         self.reset()
 
     def reset(self) -> None:
         """Forget all frames."""
-        n = len(PARENTS)
         self._features = np.zeros(len(NAMES))
         self._feature_state = FeatureState.fresh()
         self._prior_state = self.prior.fresh_state()
         self._stepping_state = SteppingState.fresh()
         self.guess = Guess.fresh()
-        self._last_twist = np.zeros(2)
-        self._joints, self._lengths, self._goal = np.zeros((3, 3)), np.zeros(2), np.zeros((2, 3))
-        self._turns = quat.identity(n)
-        self._spine_scratch = np.empty((SCRATCH * len(self._spine_weights), 4))
-        self._solved = SolvedBody(
-            self.body.tpose.copy(), quat.identity(n), quat.identity(n), np.full(len(ROLES), np.nan)
-        )
+        self._scratch = Scratch.fresh()
+        self._solved = SolvedBody.in_tpose(self.body)
 
     def step(self, targets: BodyTargets, dt_s: float) -> SolvedBody:
         """Solve one frame.
@@ -104,6 +81,12 @@ class BodySolver:
         if config.stepping.enabled:
             speed = self._feature_state.velocity[0]
             step(guess, speed[0], speed[2], dt_s, body.stature_m, config.stepping, self._stepping_state)
+        scratch = self._scratch
+        if not self._compiled:
+            from solvers.limb_solvers import pose_with
+
+            pose_with(body, config, targets, guess, self.floor_y, self._spine, scratch, out)
+            return out
         _kernels.solve(
             PARENTS,
             body.offsets,
@@ -120,26 +103,19 @@ class BodySolver:
             guess.elbow_pole,
             guess.knee_pole,
             self.floor_y,
-            self._spine_weights,
-            self._spine_limits,
+            *self._spine,
             config.tolerance_m,
             config.max_rounds,
             config.damping,
-            self._last_twist,
-            self._joints,
-            self._lengths,
-            self._goal,
-            self._turns,
-            self._spine_scratch,
+            scratch.last_twist,
+            scratch.joints,
+            scratch.lengths,
+            scratch.goal,
+            scratch.turns,
+            scratch.spine,
             out.position,
             out.rotation,
             out.local_rotation,
             out.reach_error_m,
         )
         return out
-
-
-def _ball(limit_deg: float) -> SwingTwist:
-    """A joint of the spine: swings and twists equally far to all sides."""
-    limit = math.radians(limit_deg)
-    return SwingTwist((0.0, 1.0, 0.0), (limit, limit), -limit, limit)

@@ -15,7 +15,7 @@ import numpy as np
 
 from solvers.chain import Chain, ChainPose, ChainSolution, Target
 from solvers.config import ChainConfig
-from solvers.registry import find_solver, solve_chain
+from solvers.registry import solve_chain
 from vrik.arrays import Floats
 
 
@@ -25,7 +25,7 @@ class Preset:
 
     Args:
         name: What it is for.
-        solver: Name of a solver (``solvers.registry``), or ``aim``: then the target's position is looked at.
+        solver: Name of a solver (``solvers.registry``); with ``aim`` the target's position is looked at.
         config: Its settings. Steps are read by CCD and least squares only.
         first_weight: Weight of the first joint.
         last_weight: Weight of the last joint; between them weights run evenly.
@@ -45,11 +45,7 @@ class Preset:
 
     def solve(self, chain: Chain, start: ChainPose, target: Target) -> ChainSolution:
         """Solve a chain this way. The chain's own weights count: build it with :meth:`weights`."""
-        if self.solver == "aim":
-            from solvers.aim import solve
-
-            return solve(chain, start, target, self.config)
-        return solve_chain(chain, start, target, solver=find_solver(self.solver), config=self.config)
+        return solve_chain(chain, start, target, solver=self.solver, config=self.config)
 
 
 def _config(tolerance_m: float, rounds: int, step_deg: float, near_step_deg: float) -> ChainConfig:

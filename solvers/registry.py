@@ -20,6 +20,7 @@ _SOLVERS: dict[str, str | ChainSolver] = {
     "svd": "solvers.jacobian:solve_svd",
     "transpose": "solvers.jacobian:solve_transpose",
     "two_bone": "solvers.two_bone:solve",
+    "aim": "solvers.aim:solve",
 }
 """Name to a function, or to where it is: none is imported before it is used."""
 

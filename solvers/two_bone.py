@@ -9,9 +9,7 @@ import numpy as np
 from solvers.chain import Chain, ChainPose, ChainSolution, Target, check_fits, judged
 from solvers.config import ChainConfig
 from solvers.kernels import two_bone as kernels
-from solvers.old_chain import ChainSolution as OldSolution
-from solvers.old_chain import checked_values, checked_vector, solution
-from vrik.arrays import Q4, Vec3
+from vrik.arrays import Q4
 
 
 def solve(chain: Chain, start: ChainPose, target: Target, config: ChainConfig) -> ChainSolution:
@@ -51,16 +49,8 @@ def solve(chain: Chain, start: ChainPose, target: Target, config: ChainConfig) -
         Tolani, Goswami & Badler, Graphical Models 62 (2000), section 3.
     """
     check_fits(chain, start)
+    check_limb(chain)
     m = chain.joint_count
-    if m not in (2, 3):
-        raise ValueError(
-            f"two_bone solves 2 joints, or 3 with an effector; this chain has {m}: use fabrik, ccd or dls"
-        )
-    if (chain.weights[:2] != 1.0).any() or (m == 3 and chain.weights[2] not in (0.0, 1.0)):
-        weights = ", ".join(f"{w:g}" for w in chain.weights)
-        raise ValueError(
-            f"two_bone turns its joints fully; these have weights {weights}: set them to 1, or use ccd or dls"
-        )
     w, x, y, z = (float(v) for v in start.base_world)
     base: Q4 = (w, x, y, z)
     points = np.empty((m + 1, 3))
@@ -95,37 +85,15 @@ def solve(chain: Chain, start: ChainPose, target: Target, config: ChainConfig) -
     )
 
 
-TOLERANCE_M = 1e-6
-"""Tip-to-target distance that counts as reached: a closed form is exact but for rounding. [m]"""
-
-
-def solve_two_bone(
-    root_world: Vec3, target_world: Vec3, upper_m: float, lower_m: float, pole_world: Vec3
-) -> OldSolution:
-    """Bend a limb so that its end meets a target and its middle joint points to a pole.
-
-    Args:
-        root_world: (3,) shoulder or hip. [m]
-        target_world: (3,) where the end should be. [m]
-        upper_m: Length of the first bone. [m]
-        lower_m: Length of the second bone. [m]
-        pole_world: (3,) direction in which the elbow or knee points.
-
-    Returns:
-        The three joints, without rotations. A target that is too far or too near is met as nearly as
-        it can be, with ``reached`` false.
-
-    Raises:
-        ValueError: If a shape is wrong, or a number is not finite or a length negative.
-
-    Source:
-        Tolani, Goswami & Badler, Graphical Models 62 (2000), section 3.
-    """
-    root = checked_vector("root_world", root_world)
-    target = checked_vector("target_world", target_world)
-    pole = checked_vector("pole_world", pole_world)
-    lengths = checked_values("upper_m and lower_m", [upper_m, lower_m], 2)
-
-    bent = kernels.bend(root, target, float(upper_m), float(lower_m), pole)
-    joints = np.array([root, bent[:3], bent[3:]])
-    return solution(joints, None, lengths, target, TOLERANCE_M, 0, 0)
+def check_limb(chain: Chain) -> None:
+    """ValueError when a chain is no limb of two bones, or has a weight that only other solvers know."""
+    m = chain.joint_count
+    if m not in (2, 3):
+        raise ValueError(
+            f"two_bone solves 2 joints, or 3 with an effector; this chain has {m}: use fabrik, ccd or dls"
+        )
+    if (chain.weights[:2] != 1.0).any() or (m == 3 and chain.weights[2] not in (0.0, 1.0)):
+        weights = ", ".join(f"{w:g}" for w in chain.weights)
+        raise ValueError(
+            f"two_bone turns its joints fully; these have weights {weights}: set them to 1, or use ccd or dls"
+        )

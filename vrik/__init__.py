@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from recordings import read_poses as read_poses
     from recordings import sample as sample
     from recordings.exporters.poses import write_npz as write_npz
-    from solvers import CcdConfig as CcdConfig
+    from solvers import Chain as Chain
+    from solvers import ChainConfig as ChainConfig
+    from solvers import ChainPose as ChainPose
     from solvers import ChainSolution as ChainSolution
-    from solvers import DlsConfig as DlsConfig
-    from solvers import FabrikConfig as FabrikConfig
-    from solvers import solve_ccd as solve_ccd
-    from solvers import solve_dls as solve_dls
-    from solvers import solve_fabrik as solve_fabrik
-    from solvers import solve_two_bone as solve_two_bone
+    from solvers import Hinge as Hinge
+    from solvers import SwingTwist as SwingTwist
+    from solvers import Target as Target
+    from solvers import register_solver as register_solver
+    from solvers import solve_chain as solve_chain
+    from solvers import solve_many as solve_many
     from solvers.guess import Guess as Guess
     from solvers.prior import Prior as Prior
     from solvers.prior import RulesPrior as RulesPrior
@@ -123,14 +125,16 @@ _HOME = {
     ),
     "recordings.exporters.poses": ("write_npz",),
     "solvers": (
-        "CcdConfig",
+        "Chain",
+        "ChainConfig",
+        "ChainPose",
         "ChainSolution",
-        "DlsConfig",
-        "FabrikConfig",
-        "solve_ccd",
-        "solve_dls",
-        "solve_fabrik",
-        "solve_two_bone",
+        "Hinge",
+        "SwingTwist",
+        "Target",
+        "register_solver",
+        "solve_chain",
+        "solve_many",
     ),
     "solvers.guess": ("Guess",),
     "solvers.prior": ("Prior", "RulesPrior"),
@@ -163,19 +167,21 @@ __all__ = [  # noqa: RUF022  # grouped as in docs/api.md
     "solve_all",
     "warm_up",
     # parts to call alone or to replace
+    "Chain",
+    "ChainPose",
     "ChainSolution",
     "Guess",
+    "Hinge",
     "Prior",
     "RulesPrior",
-    "solve_ccd",
-    "solve_dls",
-    "solve_fabrik",
-    "solve_two_bone",
+    "SwingTwist",
+    "Target",
+    "register_solver",
+    "solve_chain",
+    "solve_many",
     # settings
-    "CcdConfig",
+    "ChainConfig",
     "ConditionConfig",
-    "DlsConfig",
-    "FabrikConfig",
     "PipelineConfig",
     "SolveConfig",
     "SpaceConfig",

@@ -92,6 +92,15 @@ class SolveConfig:
     spine_limit_deg: float = 50.0
     """Largest angle between neighbouring parts of the spine. [deg]"""
 
+    arm_solver: str = "fabrik"
+    """Which solver bends the arms: any name of ``solvers.solver_names()``."""
+
+    leg_solver: str = "two_bone"
+    """Which solver bends the legs."""
+
+    spine_solver: str = "ccd"
+    """Which solver bends the spine. Other solvers than these three run outside of the compiled body, slower."""
+
     stepping: SteppingConfig = field(default_factory=SteppingConfig)
     """When feet without trackers step."""
 

@@ -14,9 +14,32 @@ HEAD_ROLE, WAIST_ROLE = 0, 3
 LEFT_FOOT, LEFT_TOES = 16, 17
 
 
-@entry
 @kernel
-def solve(
+def finish(
+    parents: Ints,
+    offsets: Points,
+    role_bones: Ints,
+    position: Points,
+    weight: Floats,
+    turns: Quats,
+    positions: Points,
+    rotations: Quats,
+    local_rotations: Quats,
+    reach_error: Floats,
+) -> None:
+    """Exact bone lengths, signs near to those of the frame before, and how well each role is met."""
+    for j in range(len(parents)):
+        store4(rotations, j, qnear(qunit(load4(turns, j)), load4(rotations, j)))
+    forward(parents, offsets, rotations, positions)
+    locals_from_world(parents, rotations, local_rotations, local_rotations)
+    for r in range(len(role_bones)):
+        reach_error[r] = math.nan
+        if weight[r] > 0.0:
+            reach_error[r] = distance(load3(positions, role_bones[r]), load3(position, r))
+
+
+@kernel
+def pose(
     parents: Ints,
     offsets: Points,
     tpose: Points,
@@ -108,11 +131,91 @@ def solve(
             positions,
             turns,
         )
-    for j in range(len(parents)):
-        store4(rotations, j, qnear(qunit(load4(turns, j)), load4(rotations, j)))
-    forward(parents, offsets, rotations, positions)
-    locals_from_world(parents, rotations, local_rotations, local_rotations)
-    for r in range(len(role_bones)):
-        reach_error[r] = math.nan
-        if weight[r] > 0.0:
-            reach_error[r] = distance(load3(positions, role_bones[r]), load3(position, r))
+    finish(
+        parents,
+        offsets,
+        role_bones,
+        position,
+        weight,
+        turns,
+        positions,
+        rotations,
+        local_rotations,
+        reach_error,
+    )
+
+
+solve = entry(pose)
+"""One body, called from Python."""
+
+
+@entry
+@kernel
+def pose_many(
+    parents: Ints,
+    offsets: Floats,
+    tpose: Floats,
+    role_bones: Ints,
+    position: Floats,
+    rotation: Floats,
+    weight: Floats,
+    pelvis_position: Floats,
+    pelvis_rotation: Floats,
+    chest_rotation: Floats,
+    ankle_position: Floats,
+    foot_rotation: Floats,
+    elbow_pole: Floats,
+    knee_pole: Floats,
+    floor_y: Floats,
+    spine_weights: Floats,
+    spine_limits: Floats,
+    tolerance: float,
+    sweeps: int,
+    damping: float,
+    last_twist: Floats,
+    joints: Points,
+    lengths: Floats,
+    goal: Points,
+    turns: Quats,
+    spine_scratch: Quats,
+    positions: Floats,
+    rotations: Floats,
+    local_rotations: Floats,
+    reach_error: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    """:func:`pose` for bodies ``begin`` to ``end``: arrays as there, with one more dimension in front."""
+    for b in range(begin, end):
+        pose(
+            parents,
+            offsets[b],
+            tpose[b],
+            role_bones,
+            position[b],
+            rotation[b],
+            weight[b],
+            pelvis_position[b : b + 1],
+            pelvis_rotation[b : b + 1],
+            chest_rotation[b : b + 1],
+            ankle_position[b],
+            foot_rotation[b],
+            elbow_pole[b],
+            knee_pole[b],
+            floor_y[b],
+            spine_weights,
+            spine_limits,
+            tolerance,
+            sweeps,
+            damping,
+            last_twist[b],
+            joints,
+            lengths,
+            goal,
+            turns,
+            spine_scratch,
+            positions[b],
+            rotations[b],
+            local_rotations[b],
+            reach_error[b],
+        )

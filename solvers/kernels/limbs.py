@@ -226,9 +226,9 @@ def leg_goal(
     positions: Points,
     rotations: Quats,
 ) -> None:
-    """What one leg should do: hip, ``lengths`` (2,), and ``goal`` (2, 3): the ankle, and the knee's direction.
+    """What one leg should do: ``lengths`` (2,), and ``goal`` (2, 3): the ankle, and the knee's direction.
 
-    Foot and toes get their turn here. The hips are already placed; ``joints`` (3, 3) get a straight leg.
+    Foot and toes get their turn here. ``joints`` (3, 3) get a straight leg. The hips are already placed.
     """
     thigh = 14 if side == 0 else 18
     shin, foot, toes = thigh + 1, thigh + 2, thigh + 3

@@ -3,7 +3,7 @@
 import math
 
 from solvers.kernels.ccd import solve as solve_ccd
-from solvers.kernels.ccd_bow import bow
+from solvers.kernels.ccd_bow import SOFT, bow
 from solvers.kernels.dls import solve as solve_dls
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel
@@ -170,6 +170,12 @@ def meet(
         front = qrot(chest, (0.0, 0.0, -1.0))
         side = qrot(chest, (-1.0, 0.0, 0.0))
         bow(positions, rotations[:m], offsets, weights[:m], target, front, side, BOW_RAD, bow_share)
+        root = load3(positions, SPINE)
+        near = add(root, scale(sub(target, root), 1.0 - 0.25 * SOFT))
+        if distance(root, load3(positions, m)) < distance(
+            root, near
+        ):  # what is bent sideways straightens too
+            solve_dls(positions, rotations, offsets, weights, near, tolerance, 0.3, sweeps, damping)
         return
     solve_ccd(
         positions,
@@ -194,6 +200,72 @@ def meet(
     )
     if distance(load3(positions, m), target) > tolerance:
         solve_dls(positions, rotations, offsets, weights, target, tolerance, 0.3, sweeps, damping)
+
+
+@kernel
+def begin(
+    pelvis: V3,
+    pelvis_turn: Q4,
+    chest_turn: Q4,
+    head: V3,
+    head_turn: Q4,
+    waist_weight: float,
+    offsets: Points,
+    positions: Points,
+    rotations: Quats,
+) -> None:
+    """A first shape of the spine: hips within reach of the head, and turns between theirs and the chest's.
+
+    Guessed hips give way, so that the spine keeps its shape; hips with a tracker (``waist_weight`` 1) stay.
+    """
+    store4(rotations, HIPS, pelvis_turn)
+    store4(rotations, HEAD, head_turn)
+    store3(positions, HIPS, bring_into_reach(pelvis, head, offsets, waist_weight))
+    spread_turns(rotations, chest_turn)
+    give_way(positions, rotations, offsets, head, 1.0 - waist_weight)
+
+
+@kernel
+def shift_to(positions: Points, n: int, place: V3) -> None:
+    """Move the first ``n`` joints, the last of them to ``place``: the hips follow what is still missing."""
+    miss = sub(place, load3(positions, n - 1))
+    for j in range(n):
+        store3(positions, j, add(load3(positions, j), miss))
+
+
+@kernel
+def draw_along(
+    hands: Points, hand_weights: Floats, offsets: Points, positions: Points, rotations: Quats
+) -> bool:
+    """Swing the collar bones after the hands, and draw chest and neck along while an arm is too short.
+
+    The head stays. True when the chest was moved: the spine below must then be solved again.
+    """
+    pulled = False
+    before = math.inf
+    for _ in range(PULL_ROUNDS):
+        short = 0.0
+        for side in range(2):
+            collar = LEFT_SHOULDER if side == 0 else RIGHT_SHOULDER
+            left = reach_for(offsets, positions, rotations, collar, load3(hands, side), hand_weights[side])
+            if left > 0.0:
+                pull_chest(offsets, positions, rotations, collar, load3(hands, side))
+                short += left
+                pulled = True
+        if short <= 0.0 or abs(before - short) < NO_PULL_M:
+            break
+        before = short
+    return pulled
+
+
+@kernel
+def place_collars(
+    hands: Points, hand_weights: Floats, offsets: Points, positions: Points, rotations: Quats
+) -> None:
+    """Both collar bones once more, on a chest that has moved."""
+    for side in range(2):
+        collar = LEFT_SHOULDER if side == 0 else RIGHT_SHOULDER
+        reach_for(offsets, positions, rotations, collar, load3(hands, side), hand_weights[side])
 
 
 @kernel
@@ -223,16 +295,12 @@ def solve(
     spine keeps its shape; hips with a tracker (``waist_weight`` 1) stay, and the spine bows between them and
     the head. What it is still short of, the hips follow.
     """
-    store4(rotations, HIPS, pelvis_turn)
-    store4(rotations, HEAD, head_turn)
-    store3(positions, HIPS, bring_into_reach(pelvis, head, offsets, waist_weight))
-    spread_turns(rotations, chest_turn)
-    give_way(positions, rotations, offsets, head, 1.0 - waist_weight)
-    spine = positions[:SPINE_JOINTS]
+    begin(pelvis, pelvis_turn, chest_turn, head, head_turn, waist_weight, offsets, positions, rotations)
+    n = SPINE_JOINTS
     meet(
-        spine,
-        rotations[:SPINE_JOINTS],
-        offsets[:SPINE_JOINTS],
+        positions[:n],
+        rotations[:n],
+        offsets[:n],
         weights,
         limits,
         head,
@@ -242,25 +310,8 @@ def solve(
         waist_weight,
         scratch,
     )
-    miss = sub(head, load3(positions, HEAD))
-    for j in range(SPINE_JOINTS):
-        store3(positions, j, add(load3(positions, j), miss))
-
-    pulled = False
-    before = math.inf
-    for _ in range(PULL_ROUNDS):
-        short = 0.0
-        for side in range(2):
-            collar = LEFT_SHOULDER if side == 0 else RIGHT_SHOULDER
-            left = reach_for(offsets, positions, rotations, collar, load3(hands, side), hand_weights[side])
-            if left > 0.0:
-                pull_chest(offsets, positions, rotations, collar, load3(hands, side))
-                short += left
-                pulled = True
-        if short <= 0.0 or abs(before - short) < NO_PULL_M:
-            break
-        before = short
-    if pulled:
+    shift_to(positions, n, head)
+    if draw_along(hands, hand_weights, offsets, positions, rotations):
         chest_joint = load3(positions, UPPER_CHEST)
         n = UPPER_CHEST + 1
         meet(
@@ -276,9 +327,5 @@ def solve(
             waist_weight,
             scratch,
         )
-        miss = sub(chest_joint, load3(positions, UPPER_CHEST))
-        for j in range(n):
-            store3(positions, j, add(load3(positions, j), miss))
-        for side in range(2):
-            collar = LEFT_SHOULDER if side == 0 else RIGHT_SHOULDER
-            reach_for(offsets, positions, rotations, collar, load3(hands, side), hand_weights[side])
+        shift_to(positions, n, chest_joint)
+        place_collars(hands, hand_weights, offsets, positions, rotations)

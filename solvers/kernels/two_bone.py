@@ -27,7 +27,7 @@ from solvers.kernels.limits import (
     nearest_angle,
 )
 from vrik.arrays import Q4, V3, Floats, Points, Quats
-from vrik.jit import entry, kernel
+from vrik.jit import kernel
 from vrik.kernels.quat import (
     carry,
     load4,
@@ -374,7 +374,6 @@ def allowed_swivel(
     return best
 
 
-@entry
 @kernel
 def solve(
     points: Points,
