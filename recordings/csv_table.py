@@ -216,17 +216,15 @@ def _numbers(lines: list[str], at: int, table: Table, tally: Tally) -> Floats:
     if separator != "," and table.decimal != "." and "," in text:
         rows = [row.replace(",", ".") for row in rows]
         tally.decimal_commas = True
+    filled = _filled(rows, table)
     try:
-        return _parsed(rows, rows, table)
-    except ValueError:
-        pass
-    try:
-        values = _parsed(_filled(rows, table), rows, table)
+        values = _parsed(filled, rows, table)
     except ValueError:
         return _cell_by_cell(rows, at, table, tally)
-    blank = values == _BLANK
-    tally.blank_cells += int(np.count_nonzero(blank))
-    values[blank] = np.nan
+    if filled is not rows:
+        blank = values == _BLANK
+        tally.blank_cells += int(np.count_nonzero(blank))
+        values[blank] = np.nan
     return values
 
 
@@ -259,17 +257,24 @@ def _parsed(rows: list[str], written: list[str], table: Table) -> Floats:
 
 
 def _filled(rows: list[str], table: Table) -> list[str]:
-    """Rows with a number in each cell that is empty, means "no value", or says true or false."""
+    """Rows with a number in each cell that is empty, means "no value", or says true or false.
+
+    The same list, when there is no such cell.
+    """
     s = table.separator
     text = "\n" + "\n".join(rows) + "\n"
-    numbers = {word: repr(_BLANK) for word in ("", *table.missing)}
+    numbers = dict.fromkeys(("", *table.missing), repr(_BLANK))
     for word, meaning in _WORDS.items():
         numbers |= dict.fromkeys((word, word.title(), word.upper()), repr(meaning))
+    found = False
     for word, value in numbers.items():
-        if word in text:
-            for left, right in ((s, s), (s, s), ("\n", s), (s, "\n")):  # twice: neighbours share a separator
-                text = text.replace(left + word + right, left + value + right)
-    return text[1:-1].split("\n")
+        if word and word not in text:
+            continue
+        for left, right in ((s, s), (s, s), ("\n", s), (s, "\n")):  # twice: neighbours share a separator
+            if (cell := left + word + right) in text:
+                found = True
+                text = text.replace(cell, left + value + right)
+    return text[1:-1].split("\n") if found else rows
 
 
 def _cell_by_cell(lines: Sequence[str], at: int, table: Table, tally: Tally) -> Floats:
