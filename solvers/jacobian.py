@@ -13,7 +13,7 @@ import numpy as np
 from solvers.chain import Chain, ChainPose, ChainSolution, Target, judged
 from solvers.config import ChainConfig
 from solvers.kernels import jacobian as kernels
-from solvers.kernels.jacobian_rows import DAMPED, TRANSPOSED, TRUNCATED, make_work
+from solvers.kernels.jacobian_rows import DAMPED, TRANSPOSED, TRUNCATED, Work
 from solvers.restarts import other_start
 from vrik.arrays import Q4
 
@@ -118,6 +118,6 @@ def _solve_once(
         config.limit_avoidance,
         config.rotation_length_m,
         config.soft_reach_m,
-        make_work(chain.joint_count),
+        Work.fresh(chain.joint_count),
     )
     return judged(chain, start, rotations, target, config, rounds)

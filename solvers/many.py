@@ -19,7 +19,7 @@ from solvers.config import ChainConfig
 from solvers.fabrik import scratch_for
 from solvers.kernels import many as kernels
 from solvers.kernels.ccd import SCRATCH as CCD_SCRATCH
-from solvers.kernels.jacobian_rows import DAMPED, TRANSPOSED, TRUNCATED, make_work
+from solvers.kernels.jacobian_rows import DAMPED, TRANSPOSED, TRUNCATED, Work
 from solvers.registry import solve_chain
 from solvers.threads import in_threads
 from solvers.two_bone import check_limb
@@ -155,7 +155,7 @@ def _loop(
         return run(
             kernels.jacobian_many,
             (_METHODS[solver], *reached, *limits, *damping, *lengths),
-            lambda: (make_work(m),),
+            lambda: (Work.fresh(m),),
         )
     if solver == "two_bone":
         check_limb(chain)

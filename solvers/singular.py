@@ -13,7 +13,7 @@ import numpy as np
 from solvers.chain import Chain, ChainPose, ChainSolution, ChainSolver, Target, judged
 from solvers.config import ChainConfig
 from solvers.jacobian import solve_dls
-from solvers.kernels.jacobian_rows import make_work, singular_squares
+from solvers.kernels.jacobian_rows import Work, singular_squares
 from solvers.kernels.limits import clamp
 from vrik import quat
 
@@ -49,7 +49,7 @@ def singular_values(chain: Chain, pose: ChainPose) -> SingularValues:
         chain.weights,
         chain.limits,
         (w, x, y, z),
-        make_work(chain.joint_count),
+        Work.fresh(chain.joint_count),
     )
     return SingularValues(float(np.sqrt(smallest)), float(np.sqrt(largest)))
 

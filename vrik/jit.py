@@ -1,7 +1,7 @@
 """The one place that knows the compiler.
 
 ``@kernel`` turns a function of numbers, tuples and float64 arrays into machine code on its first
-call and keeps the result on disk. The cache folder of a kernel is named after its own code, the
+call and keeps the result on disk. The cache folder of a kernel is named after its own file, the
 constants it reads and the kernels it calls, so an edit anywhere below it is seen, and two versions
 of vrik on one computer never meet. ``VRIK_JIT=0`` leaves every kernel plain Python, for debugging.
 
@@ -215,8 +215,11 @@ def _is_kernel(value: object) -> bool:
 
 
 def _digest(function: types.FunctionType) -> str:
-    """Hash of a function's code, the global numbers it reads and the kernels it calls."""
-    parts = [repr(function.__defaults__)]
+    """Hash of a function's code, its file, the global numbers it reads and the kernels it calls.
+
+    The file, because a kernel may call one that stands below it, which does not exist yet.
+    """
+    parts = [_file_digest(function.__code__.co_filename), repr(function.__defaults__)]
     names: list[str] = []
     codes = [function.__code__]
     for code in codes:
@@ -232,6 +235,15 @@ def _digest(function: types.FunctionType) -> str:
         elif value is not None and not isinstance(value, types.ModuleType | types.FunctionType | type):
             parts.append(repr(value.tolist() if hasattr(value, "tolist") else value))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@cache
+def _file_digest(path: str) -> str:
+    """Hash of a source file; the same for all files that cannot be read."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 @cache

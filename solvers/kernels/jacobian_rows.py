@@ -45,7 +45,7 @@ FLOOR = 1e-12
 
 
 class Work(NamedTuple):
-    """Scratch of one solve of m joints, so that nothing is allocated in the loop. Made by :func:`make_work`.
+    """Scratch of one solve of m joints, so that nothing is allocated in the loop. Made by :meth:`fresh`.
 
     It is few and wide arrays, for each one costs compile time in every kernel that takes it.
     """
@@ -61,17 +61,17 @@ class Work(NamedTuple):
     points: Points
     """(m + 1, 3) the pose that is tried. [m]"""
 
-
-def make_work(joint_count: int) -> Work:
-    """Scratch for chains of that many joints."""
-    m = joint_count
-    return Work(
-        np.zeros((m, JOINT_WIDTH)),
-        np.zeros((3 * m, FREEDOM_WIDTH)),
-        np.zeros((SYSTEM_ROWS, SIZE)),
-        np.zeros((2 * m, 4)),
-        np.zeros((m + 1, 3)),
-    )
+    @classmethod
+    def fresh(cls, joint_count: int) -> "Work":
+        """For chains of that many joints."""
+        m = joint_count
+        return cls(
+            np.zeros((m, JOINT_WIDTH)),
+            np.zeros((3 * m, FREEDOM_WIDTH)),
+            np.zeros((SYSTEM_ROWS, SIZE)),
+            np.zeros((2 * m, 4)),
+            np.zeros((m + 1, 3)),
+        )
 
 
 @kernel

@@ -26,8 +26,8 @@ from solvers.kernels.jacobian_rows import (
     PULL,
     TRANSPOSED,
     TRUNCATED,
+    Work,
     decompose,
-    make_work,
     set_effects,
     set_freedoms,
     set_pull,
@@ -92,7 +92,7 @@ def base_of(pose: ChainPose) -> tuple[float, float, float, float]:
 def test_the_analytic_jacobian_agrees_with_finite_differences(seed: int, m: int) -> None:
     """Place and rotation, hinges and ball joints, weights and a turned base."""
     chain, pose = random_chain(np.random.default_rng(seed), m)
-    work = make_work(m)
+    work = Work.fresh(m)
     scaled, h = 0.3, 1e-6
 
     set_freedoms(pose.rotations_world, chain.weights, chain.limits, base_of(pose), work.joints, work.freedoms)
@@ -143,7 +143,7 @@ def test_every_filter_is_what_its_formula_says(seed: int, method: int, straightn
     pose = ChainPose.build(
         ROOT, quat.slerp(pose.rotations_world, pose.rotations_world[:1], straightness), pose.base_world
     )
-    work, error = make_work(4), rng.normal(size=3)
+    work, error = Work.fresh(4), rng.normal(size=3)
     damping, border = 0.05, 0.2
 
     set_freedoms(pose.rotations_world, chain.weights, chain.limits, base_of(pose), work.joints, work.freedoms)
@@ -254,7 +254,7 @@ def test_compiled_and_plain_jacobian_solvers_agree(method: int) -> None:
         arguments = (points, rotations, chain.offsets, chain.weights, chain.limits, NO_TURN)
         goal = ((-0.2, 1.2, -0.4), (math.cos(0.2), 0.0, math.sin(0.2), 0.0), 1.0, (0.0, -1.0, 0.2))
         setting = (method, 1e-4, 1e-3, 20, 0.5, 0.05, 0.2, 0.1, 0.3, 0.01)
-        rounds = run(*arguments, *goal, *setting, make_work(3))
+        rounds = run(*arguments, *goal, *setting, Work.fresh(3))
         results.append((rounds, points, rotations))
 
     assert results[0][0] == results[1][0]

@@ -156,24 +156,31 @@ def test_the_digest_sees_code_and_constants(one: types.FunctionType, other: type
     assert jit._digest(one) != jit._digest(other)
 
 
+INNER = "@kernel\ndef inner(x: float) -> float:\n    return x * {}\n\n\n"
+OUTER = "@kernel\ndef outer(x: float) -> float:\n    return inner(x)\n\n\n"
+
+
 @pytest.mark.skipif(not jit.COMPILED, reason="VRIK_JIT=0: there are no digests")
-def test_the_digest_sees_a_change_in_a_called_kernel(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["above", "below", "in another file"])
+def test_the_digest_sees_a_change_in_a_called_kernel(where: str, tmp_path: Path) -> None:
+    """A stale file in the cache would run old machine code."""
     digests = []
-    for i, factor in enumerate((2.0, 3.0)):
-        source = (
-            "from vrik.jit import kernel\n\n@kernel\ndef inner(x: float) -> float:\n"
-            f"    return x * {factor}\n\n@kernel\ndef outer(x: float) -> float:\n    return inner(x)\n"
+    for factor in (2.0, 3.0):
+        folder = tmp_path / str(factor)
+        folder.mkdir()
+        inner = INNER.format(factor)
+        head, called = "from vrik.jit import kernel\n\n\n", {"above": inner + OUTER, "below": OUTER + inner}
+        if where == "in another file":
+            (folder / "called.py").write_text(head + inner)
+            head += "from called import inner\n\n\n"
+        (folder / "edited.py").write_text(head + called.get(where, OUTER))
+        code = (
+            f"import sys, json; sys.path[:0] = [{str(folder)!r}]\n"
+            "import edited; from vrik import jit; print(json.dumps(jit._digests[edited.outer]))"
         )
-        path = tmp_path / f"edited_{i}.py"
-        path.write_text(source)
-        spec = importlib.util.spec_from_file_location(f"edited_{i}", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        digests.append(jit._digests.pop(module.outer))
-        for made in (module.inner, module.outer):
-            jit._python.pop(made)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        digests.append(done.stdout)
 
     assert digests[0] != digests[1]
 
