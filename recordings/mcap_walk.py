@@ -51,12 +51,15 @@ _MESSAGE = struct.Struct("<HIQQ")  # channel, sequence, log time, publish time
 _MESSAGE_RECORD = struct.Struct("<BQHIQQ")  # both in one
 _STEP = 64 * 1024
 _SEARCH_STEP = 1 << 20
+_LONGEST_NAME = 200
+_MOST_NAMES = 64
 _PRIVATE = 0x80
 """Opcodes from here on are free for anybody; such records are skipped."""
 
 _DATA_END = _RECORD.pack(Opcode.DATA_END, 4)
 _LAST = ((Opcode.DATA_END, 4), (Opcode.FOOTER, 20))
 _FOOTER_HEAD = _RECORD.pack(Opcode.FOOTER, _FOOTER.size)
+_EDGE_MARK = re.compile(re.escape(MAGIC) + b"|" + re.escape(_FOOTER_HEAD))
 _CHUNK_MARK = re.compile(rb"\x04\0\0\0zstd|\x03\0\0\0lz4")
 _KEPT = (
     Opcode.HEADER, Opcode.CHANNEL, Opcode.MESSAGE, Opcode.METADATA, Opcode.CHUNK, Opcode.MESSAGE_INDEX,
@@ -101,10 +104,12 @@ class Walk:
             say so, or its summary does not match its checksum.
         last_sequence: Greatest sequence number met on each channel; 0 where the writer does not number.
         attachments: Small attachments by name.
+        passed_over: Names of attachments that are not kept: large ones, and those beyond ``MAX_ATTACHMENTS``.
         at: Bytes of the file that have been gone through.
         part: Where the recording lies in the file.
         behind: Further recordings that stand behind its end.
         start_damaged: Whether the magic bytes at its begin are not those of MCAP.
+        goes_on: Whether messages stand behind a record that closes them.
     """
 
     profile: str = ""
@@ -119,10 +124,12 @@ class Walk:
     stated_messages: dict[int, int] | None = None
     last_sequence: dict[int, int] = field(default_factory=dict)
     attachments: dict[str, bytes] = field(default_factory=dict)
+    passed_over: list[str] = field(default_factory=list)
     at: int = 0
     part: Part | None = None
     behind: tuple[Part, ...] = ()
     start_damaged: bool = False
+    goes_on: bool = False
 
     def topics(self) -> list[str]:
         """Names of the channels, in the order of the file."""
@@ -236,24 +243,43 @@ def _ends_as_one(stream: BinaryIO, size: int) -> bool:
         return False
     stream.seek(begin)
     summary = stream.read(size - begin)
-    return summary.startswith(_DATA_END) and summary.find(MAGIC) == len(summary) - len(MAGIC)
+    alone = summary.startswith(_DATA_END) and summary.find(MAGIC) == len(summary) - len(MAGIC)
+    return alone and _find_chunk(stream, begin, size) == size
 
 
 def _edges(stream: BinaryIO, size: int) -> Iterator[int]:
-    """Where a recording begins or has ended."""
-    footer = len(_FOOTER_HEAD) + _FOOTER.size
+    """Where a recording begins or has ended, in order.
+
+    The magic bytes tell, beside a header or an end record. So does an end record that knows where its summary
+    began, counted from the last edge: then the magic bytes of both recordings at a seam may be damaged.
+    """
+    footer, last = len(_FOOTER_HEAD) + _FOOTER.size, 0
     for start in range(0, size, _SEARCH_STEP):
         stream.seek(start)
-        window = stream.read(_SEARCH_STEP + len(MAGIC) - 1)
-        found = window.find(MAGIC)
-        while found >= 0:
-            at = start + found
-            if _is_header(stream, at + len(MAGIC)):
-                yield at
-            stream.seek(max(0, at - footer))
-            if at >= footer and stream.read(len(_FOOTER_HEAD)) == _FOOTER_HEAD:
-                yield at + len(MAGIC)
-            found = window.find(MAGIC, found + 1)
+        for mark in _EDGE_MARK.finditer(stream.read(_SEARCH_STEP + len(_FOOTER_HEAD) - 1)):
+            at = start + mark.start()
+            if mark[0] == MAGIC:
+                if _is_header(stream, at + len(MAGIC)):
+                    last = at
+                    yield at
+                stream.seek(max(0, at - footer))
+                ends = at >= footer and stream.read(len(_FOOTER_HEAD)) == _FOOTER_HEAD
+                end = at + len(MAGIC)
+            else:
+                ends, end = _is_end(stream, at, last), min(size, at + footer + len(MAGIC))
+            if ends:
+                last = end
+                yield end
+
+
+def _is_end(stream: BinaryIO, at: int, begin: int) -> bool:
+    """Whether an end record stands here of a recording that began at ``begin``."""
+    stream.seek(at + len(_FOOTER_HEAD))
+    summary_at = int.from_bytes(stream.read(8), "little")
+    if not _RECORD.size < summary_at <= at - begin:
+        return False
+    stream.seek(begin + summary_at - len(_DATA_END) - 4)
+    return stream.read(len(_DATA_END)) == _DATA_END
 
 
 def _is_header(stream: BinaryIO, at: int) -> bool:
@@ -301,7 +327,8 @@ def _records_of_part(stream: BinaryIO, part: Part, walk: Walk) -> Iterator[tuple
             if more_at == end:
                 walk.data_ended = True
                 return
-            walk.lost_bytes += more_at - at  # the end is a lie: chunks follow
+            walk.lost_bytes += more_at - at  # the end is a lie, or what parts two recordings is damaged
+            walk.goes_on = True
             at = more_at
             continue
         if opcode != Opcode.CHUNK and _is_chunk(stream, at, end):
@@ -314,6 +341,10 @@ def _records_of_part(stream: BinaryIO, part: Part, walk: Walk) -> Iterator[tuple
             sure = _bears_out(opcode, length, content) or (
                 opcode == Opcode.ATTACHMENT and _is_attachment(stream, at + _RECORD.size, stop)
             )
+            if sure and opcode == Opcode.ATTACHMENT and not content:
+                stream.seek(at + _RECORD.size + 16)
+                name_length = min(int.from_bytes(stream.read(4), "little"), _LONGEST_NAME)
+                _pass_over(stream.read(name_length).decode(errors="replace"), walk)
             if sure or _find_chunk(stream, at + 1, stop) == stop:
                 if content and (sure or opcode != Opcode.MESSAGE_INDEX):
                     yield opcode, content, True
@@ -497,10 +528,17 @@ def _note(opcode: int, content: bytes, walk: Walk) -> None:
             attachment = Attachment.read(stream)
             if len(walk.attachments) < MAX_ATTACHMENTS:
                 walk.attachments.setdefault(attachment.name, attachment.data)
+            else:
+                _pass_over(attachment.name, walk)
         elif opcode == Opcode.STATISTICS:
             walk.stated_messages = dict(Statistics.read(stream).channel_message_counts)
     except (McapError, struct.error, UnicodeDecodeError, OverflowError):
         return
+
+
+def _pass_over(name: str, walk: Walk) -> None:
+    if len(walk.passed_over) < _MOST_NAMES:
+        walk.passed_over.append(name)
 
 
 def _unpack(content: bytes) -> tuple[bytes, bool]:

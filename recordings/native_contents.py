@@ -28,6 +28,9 @@ MAX_DEVICES = 1024
 FIRST_CHANNEL = 1
 """Number of the session's channel in every file of vrik's writer."""
 
+GOES_ON = "a damaged one, or another recording begins there whose start is damaged"
+"""What messages behind an end record mean."""
+
 _KEYS = {
     schema.DEVICES: {"devices"},
     schema.EVENTS: {"name", "host_time_ns", "data"},
@@ -323,6 +326,8 @@ def notes_of(walk: Walk, contents: Contents) -> tuple[str, ...]:
     notes = []
     if walk.start_damaged:
         notes.append("damaged start: the first bytes are not those of an MCAP file; run: vrik repair")
+    if walk.goes_on:
+        notes.append(f"messages stand behind an end record: {GOES_ON}")
     if walk.behind:
         size = sum(part.end - part.begin for part in walk.behind)
         many = len(walk.behind)

@@ -61,6 +61,8 @@ class RepairReport:
         tpose_frames: Frames of the T-pose saved.
         events: Events saved.
         messages_left_out: Messages in an unexpected form, or of channels that vrik does not know.
+        attachments_left_out: Names of attachments that vrik does not know.
+        goes_on: Whether messages stood behind an end record, so that two recordings may have become one.
         recordings: How many recordings, one behind the other in the file, became this one.
         further: Recordings behind it that are not its continuation, each saved into a file of its own.
     """
@@ -82,6 +84,8 @@ class RepairReport:
     tpose_frames: int
     events: int
     messages_left_out: int
+    attachments_left_out: tuple[str, ...] = ()
+    goes_on: bool = False
     recordings: int = 1
     further: tuple[RepairReport, ...] = ()
 
@@ -177,8 +181,12 @@ def copy_recording(source: Path, path: Path, on_frames: Callable[[int], None] | 
             on_frames(copy.frames)
 
     copy.run(path, at)
-    others = tuple(name for name in walk.attachments if name not in ATTACHMENTS)
-    return Copied(copy.frames, copy.left_out, others)
+    return Copied(copy.frames, copy.left_out, _foreign(walk))
+
+
+def _foreign(walk: Walk) -> tuple[str, ...]:
+    """Attachments that are not vrik's."""
+    return (*(name for name in walk.attachments if name not in ATTACHMENTS), *walk.passed_over)
 
 
 Found: TypeAlias = tuple[Walk, Contents]
@@ -280,6 +288,8 @@ def _report(source: Path, target: Path, copy: _Copy, group: list[Found]) -> Repa
         tpose_frames=total[schema.CALIBRATION],
         events=total[schema.EVENTS],
         messages_left_out=copy.left_out,
+        attachments_left_out=tuple(name for walk in walks for name in _foreign(walk)),
+        goes_on=any(walk.goes_on for walk in walks),
         recordings=len(group),
     )
 

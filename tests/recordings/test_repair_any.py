@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recordings import open_recording, read_all
-from recordings.mcap_walk import MAGIC
+from recordings.mcap_walk import MAGIC, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS
 from recordings.native import NativeRecording, RecordingWriter
 from recordings.repair import repair
 from vrik import quat
+from vrik.cli.repair import sentences
 from vrik.errors import RecordingError, UnsupportedVersionError
 from vrik.frames import DeviceClass, TrackedDevice, TrackerSequence
 
@@ -244,6 +245,51 @@ def test_a_recording_behind_one_that_was_cut_is_found(tmp_path: Path, cut: int) 
 
     assert report.further[0].frames == 20
     assert report.frames > N - 30
+
+
+@pytest.mark.parametrize("length", [N, 20])
+def test_two_recordings_whose_seam_is_damaged_on_both_sides_stay_two(tmp_path: Path, length: int) -> None:
+    """Neither the end mark of the first nor the begin mark of the second is right, nor any offset with it."""
+    first = write(tmp_path / "1.mcap", sequence(N))
+    second = write(tmp_path / "2.mcap", sequence(length))  # of the same length the offsets of both agree
+    seam = first[:-5] + b"#" * 8 + second[3:]
+    (tmp_path / "both.mcap").write_bytes(seam)
+
+    report = repair(tmp_path / "both.mcap", tmp_path / "out.mcap")
+    read = read_all(open_recording(tmp_path / "both.mcap"))
+
+    assert (report.frames, report.goes_on, report.undamaged) == (N, False, False)
+    assert [further.frames for further in report.further] == [length]
+    np.testing.assert_array_equal(read.position, sequence(N).position)
+
+
+def test_messages_behind_a_damaged_end_are_told(tmp_path: Path) -> None:
+    """More of the seam is gone than tells where it was: the two become one, and this is said."""
+    first = write(tmp_path / "1.mcap", sequence(N))
+    second = write(tmp_path / "2.mcap", sequence(20))
+    (tmp_path / "both.mcap").write_bytes(first[:-60] + b"#" * 80 + second[40:])
+
+    report = repair(tmp_path / "both.mcap", tmp_path / "out.mcap")
+    notes = open_recording(tmp_path / "both.mcap").info.notes
+
+    assert (report.frames, report.goes_on) == (N + 20, True)
+    assert any("behind an end record" in note for note in notes)
+    assert any("behind an end record" in line for line in sentences(report))
+
+
+def test_foreign_attachments_are_named_also_those_that_are_large_or_many(tmp_path: Path) -> None:
+    with RecordingWriter(tmp_path / "a.mcap", DEVICES, settings={"floor": 1}) as writer:
+        writer._writer.add_attachment(0, 0, "film.mp4", "video/mp4", b"0" * (MAX_ATTACHMENT_BYTES + 1))
+        for i in range(MAX_ATTACHMENTS):
+            writer._writer.add_attachment(0, 0, f"{i}.png", "image/png", b"123")
+        for frame in sequence(5):
+            writer.write(frame)
+
+    report = repair(tmp_path / "a.mcap", tmp_path / "b.mcap")
+
+    assert set(report.attachments_left_out) == {"film.mp4", *(f"{i}.png" for i in range(MAX_ATTACHMENTS))}
+    assert any("film.mp4" in line for line in sentences(report))
+    assert NativeRecording(tmp_path / "b.mcap").settings == {"floor": 1}
 
 
 def test_bytes_behind_the_end_are_told_and_cost_nothing(tmp_path: Path, whole: Whole) -> None:

@@ -192,6 +192,11 @@ def _bar(title: str, total: int | None) -> Bar:
     return bar
 
 
+def many(count: int, thing: str) -> str:
+    """A number with its noun: 1 frame, 2 frames."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def plain(value: Any) -> Any:
     """Numbers, strings, lists and dicts only."""
     if hasattr(value, "tolist"):  # numpy arrays and numbers

@@ -40,7 +40,8 @@ def run(config: Config) -> int:
     if config.json:
         console.print_json(report.to_json())
         return 0
-    print(f"{report.target}: {report.frames} frames of {report.devices} devices as {report.target_format}")
+    frames, devices = console.many(report.frames, "frame"), console.many(report.devices, "device")
+    print(f"{report.target}: {frames} of {devices} as {report.target_format}")
     if report.left_out:
         print(f"  lost: {'; '.join(report.left_out)}")
     for note in report.notes:

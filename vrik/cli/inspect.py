@@ -66,10 +66,11 @@ def run(config: Config) -> int:
 
 def summary(report: InspectReport) -> list[str]:
     """What holds for the whole recording, line by line."""
+    frames = console.many(report.frames, "frame")
     lines = [
         f"{report.path}",
         f"  format      {report.format}",
-        f"  length      {_many(report.frames, 'frame')}, {report.duration_s:.1f} s, {_rate(report.rate_hz)}",
+        f"  length      {frames}, {report.duration_s:.1f} s, {_rate(report.rate_hz)}",
         f"  gaps        {_gaps(report)}",
         f"  player      {report.player_id}, space {report.space_id}",
     ]
@@ -78,7 +79,7 @@ def summary(report: InspectReport) -> list[str]:
     if report.stature_m is not None:
         lines.append(f"  stature     {report.stature_m:.2f} m, as the file states")
     if report.calibration_frames:
-        lines.append(f"  T-pose      {_many(report.calibration_frames, 'frame')}")
+        lines.append(f"  T-pose      {console.many(report.calibration_frames, 'frame')}")
     return lines
 
 
@@ -121,12 +122,8 @@ def _table(name: str, *titles: str) -> Table:
 
 def _gaps(report: InspectReport) -> str:
     text = f"{report.gaps}, the longest {report.longest_gap_s:.2f} s" if report.gaps else "none"
-    again = _many(report.repeated_times, "frame")
+    again = console.many(report.repeated_times, "frame")
     return f"{text}; {again} with the time of the one before" if report.repeated_times else text
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
 def _rate(rate_hz: float) -> str:

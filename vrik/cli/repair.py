@@ -67,25 +67,29 @@ def sentences(report: RepairReport) -> list[str]:
 
 def _lines(report: RepairReport) -> list[str]:
     """What was saved and lost of one recording."""
-    saved = [f"{_many(report.frames, 'frame')} of {_many(report.devices, 'device')}"]
+    saved = [f"{console.many(report.frames, 'frame')} of {console.many(report.devices, 'device')}"]
     for count, what in (
         (report.solved_frames, "solved frame"),
         (report.tpose_frames, "T-pose frame"),
         (report.events, "event"),
     ):
         if count:
-            saved.append(_many(count, what))
+            saved.append(console.many(count, what))
     lines = [f"  saved: {', '.join(saved)}"]
     if not report.undamaged:
         told = report.frames_lost or (report.lost_by == "bytes" and report.bytes_lost)
-        lost = [_many(report.frames_lost, "frame") + (f" ({HOW[report.lost_by]})" if told else "")]
+        lost = [console.many(report.frames_lost, "frame") + (f" ({HOW[report.lost_by]})" if told else "")]
         if report.solved_frames_lost:
-            lost.append(_many(report.solved_frames_lost, "solved frame"))
+            lost.append(console.many(report.solved_frames_lost, "solved frame"))
         if report.bytes_lost:
-            lost.append(_many(report.bytes_lost, "byte"))
+            lost.append(console.many(report.bytes_lost, "byte"))
         lines.append(f"  lost: {', '.join(lost)}")
     if report.start_damaged:
         lines.append("  its first bytes were damaged; they are right again")
+    if report.goes_on:
+        lines.append(
+            "  messages stood behind an end record; another recording may begin there whose start is damaged"
+        )
     if report.chunks_damaged:
         lines.append(f"  damaged chunks: {report.chunks_damaged}")
     if report.end_unknown:
@@ -93,10 +97,8 @@ def _lines(report: RepairReport) -> list[str]:
     elif report.truncated:
         lines.append("  the file lacked its index")
     if report.messages_left_out:
-        left_out = _many(report.messages_left_out, "message")
+        left_out = console.many(report.messages_left_out, "message")
         lines.append(f"  left out, since unreadable or not vrik's: {left_out}")
+    if report.attachments_left_out:
+        lines.append(f"  left out, since not vrik's: attached {', '.join(report.attachments_left_out)}")
     return lines
-
-
-def _many(count: int, thing: str) -> str:
-    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
