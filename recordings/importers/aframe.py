@@ -85,6 +85,7 @@ class AframeImporter:
         counts: dict[str, int] = {}
         notes = [CUT_NOTE] if fault is not None else []
         names = list(tracks)
+        notes.extend(_absent(names))
         frames = join_on_time(_times(tracks, counts, notes))
         if frames.moved:
             counts["poses moved in time"] = frames.moved
@@ -210,6 +211,13 @@ def _left_behind(poses: Samples, name: str, counts: dict[str, int], notes: list[
         "it was not tracked, and stands where the scene had put it; its poses are marked not valid"
     )
     return True
+
+
+def _absent(names: Sequence[str]) -> list[str]:
+    """A sentence about head and hands that have no track; none when all three have one."""
+    roles = {role_of_name(name) for name in names}
+    absent = [role.replace("_", " ") for role in ("head", "left_hand", "right_hand") if role not in roles]
+    return [f"no track for: {', '.join(absent)}; it has {', '.join(names)}"] if absent else []
 
 
 def _tell_missing(

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from recordings.base import Recording, RecordingInfo
+from recordings.base import Recording, RecordingInfo, reading
 from recordings.importers.axes import (
     device_for_role,
     is_measured,
@@ -117,6 +117,7 @@ class BsorImporter:
             whole = int(np.count_nonzero(~valid.any(axis=1)))
             placeholders += whole
             partly += int(np.count_nonzero(~valid)) - 3 * whole
+            reading(end * FRAME.itemsize, len(frames) * FRAME.itemsize)
         with np.errstate(invalid="ignore"):  # a damaged time may be no number at all
             song_ns, replaced = nanoseconds(frames["time"])
         if replaced:

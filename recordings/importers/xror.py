@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from recordings.base import Recording, RecordingInfo
+from recordings.base import Recording, RecordingInfo, reading
 from recordings.importers.axes import is_measured, nanoseconds, openvr_from_unity, tell_sign_flips
 from recordings.importers.fpzip_frames import unpack
 from recordings.importers.frame_blocks import FrameBlocks, spans
@@ -132,6 +132,7 @@ def _recording(path: Path, listed: Any, table: Floats) -> Recording:
         valid = is_measured(position, rotation)
         wrong += int(np.count_nonzero(~valid))
         blocks.add(position, rotation, valid)
+        reading(table[:end].nbytes, table.nbytes)
     if wrong:
         counts["placeholder samples"] = wrong
     tell_sign_flips(blocks.flips, counts, notes)

@@ -159,6 +159,12 @@ def test_a_hand_left_at_the_scene_origin_is_told_and_becomes_no_hand(shared: Pat
     assert calibrate(recording.frames).roles == {"camera": "head", "rhand": "right_hand"}
 
 
+def test_a_missing_hand_is_told(shared: Path) -> None:
+    (note,) = [n for n in open_json(shared / FOLDER / "no_left_hand.json").info.notes if "no track" in n]
+
+    assert note == "no track for: left hand; it has camera, rhand"
+
+
 def test_the_longer_track_keeps_its_last_pose(shared: Path) -> None:
     recording = open_json(shared / FOLDER / "uneven_track_lengths.json")
     left = row(recording, "left_hand")
