@@ -243,8 +243,9 @@ def _ends_as_one(stream: BinaryIO, size: int) -> bool:
         return False
     stream.seek(begin)
     summary = stream.read(size - begin)
-    alone = summary.startswith(_DATA_END) and summary.find(MAGIC) == len(summary) - len(MAGIC)
-    return alone and _find_chunk(stream, begin, size) == size
+    if not summary.startswith(_DATA_END) or summary.find(MAGIC) != len(summary) - len(MAGIC):
+        return False
+    return _find_chunk(stream, begin, size) == size
 
 
 def _edges(stream: BinaryIO, size: int) -> Iterator[int]:

@@ -8,9 +8,12 @@ numbers of 8 to 32 bits in equal steps.
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
-from typing import Any
+import tempfile
+import weakref
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +27,7 @@ FREE_NUMBERS = 1 << 20
 
 _BITS32 = 0xFFFFFFFF
 _HEADER_BYTES = 40
+_LONGEST_SHAPE = 40
 
 
 _PROGRAM = """
@@ -36,22 +40,56 @@ sys.stdout.buffer.write(memoryview(table).cast("B"))
 """
 
 
-def unpack(packed: bytes) -> NDArray[Any]:
-    """The table in a stream, (rows, columns), with the bits that it states.
+class Unpacked:
+    """A table that was unpacked into a temporary file, which disappears with this object.
+
+    Args:
+        file: It, after one line that states the columns and their type.
+        columns: How many.
+        kind: Their type.
+    """
+
+    def __init__(self, file: IO[bytes], columns: int, kind: np.dtype[Any]) -> None:
+        self.columns = columns
+        self._file, self._kind, self._begin = file, kind, file.tell()
+        self._size = file.seek(0, io.SEEK_END) - self._begin
+        weakref.finalize(self, file.close)
+
+    def __len__(self) -> int:
+        return self._size // (self.columns * self._kind.itemsize)
+
+    @property
+    def numbers(self) -> int:
+        """In all of it."""
+        return self._size // self._kind.itemsize
+
+    def rows(self, begin: int, end: int) -> NDArray[Any]:
+        """(end - begin, columns) of it."""
+        width = self.columns * self._kind.itemsize
+        self._file.seek(self._begin + begin * width)
+        return np.frombuffer(self._file.read((end - begin) * width), self._kind).reshape(-1, self.columns)
+
+
+def unpack(packed: bytes) -> Unpacked:
+    """The table in a stream, with the bits that it states.
 
     Raises:
         ValueError: If it is no fpzip stream, states more numbers than its bytes can hold, or is damaged.
     """
     count = stated_count(packed)
-    done = subprocess.run([sys.executable, "-c", _PROGRAM], input=packed, capture_output=True)
-    shape, _, numbers = done.stdout.partition(b"\n")
-    if done.returncode or not numbers:
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with what is returned
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM], input=packed, stdout=file, stderr=subprocess.DEVNULL
+    )
+    file.seek(0)
+    shape = file.readline(_LONGEST_SHAPE).split()
+    if done.returncode or len(shape) != 2:
+        file.close()
         raise ValueError("its frames cannot be unpacked")
-    columns, kind = shape.split()
-    table = np.frombuffer(numbers, kind.decode())
-    if len(table) != count:
-        raise ValueError(f"its frames are {len(table)} numbers of {count}")
-    return table.reshape(-1, int(columns))
+    table = Unpacked(file, int(shape[0]), np.dtype(shape[1].decode()))
+    if table.numbers != count:
+        raise ValueError(f"its frames are {table.numbers} numbers of {count}")
+    return table
 
 
 def stated_count(packed: bytes) -> int:

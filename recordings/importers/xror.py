@@ -15,9 +15,8 @@ import numpy as np
 
 from recordings.base import Recording, RecordingInfo, reading
 from recordings.importers.axes import is_measured, nanoseconds, openvr_from_unity, tell_sign_flips
-from recordings.importers.fpzip_frames import unpack
+from recordings.importers.fpzip_frames import Unpacked, unpack
 from recordings.importers.frame_blocks import FrameBlocks, spans
-from vrik.arrays import Floats
 from vrik.errors import DamagedRecordingError, RecordingError
 from vrik.frames import DeviceClass, TrackedDevice
 
@@ -79,6 +78,7 @@ class XrorImporter:
             )
         try:
             document: Any = bson.decode(data)
+            del data
             listed = document["info"]["hardware"]["devices"]
             table = unpack(bytes(document["frames"]))
         except Exception as fault:  # two foreign decoders, with their own errors each
@@ -86,11 +86,11 @@ class XrorImporter:
                 f"{path.name} is a broken XROR file ({type(fault).__name__}: {fault}); "
                 "copy or download it again"
             ) from fault
-        del data, document
-        return _recording(path, listed, table.reshape(-1, table.shape[-1]))
+        del document
+        return _recording(path, listed, table)
 
 
-def _recording(path: Path, listed: Any, table: Floats) -> Recording:
+def _recording(path: Path, listed: Any, table: Unpacked) -> Recording:
     """Frames of a table whose columns the listed devices name."""
     counts: dict[str, int] = {}
     notes: list[str] = []
@@ -111,28 +111,31 @@ def _recording(path: Path, listed: Any, table: Floats) -> Recording:
         else:
             notes.append(f"device {i} ({joint or name or 'no name'}) has no full pose and is left out")
         at += len(axes)
-    if at != table.shape[-1]:
+    if at != table.columns:
         raise DamagedRecordingError(
-            f"{path.name} has {table.shape[-1]} columns where its devices list {at}; copy it again"
+            f"{path.name} has {table.columns} columns where its devices list {at}; copy it again"
         )
     if not devices:
         raise RecordingError(
             f"{path.name} has no device with x, y, z, i, j, k and l; there is nothing to solve"
         )
-    if len(table) > 2 and np.all(table[-2:] == -1.0):
-        table = table[:-2]  # the writer pads tables that fpzip cannot pack with two rows of -1
-    time_ns, replaced = nanoseconds(table[:, 0])
-    if replaced:
-        counts["times out of order"] = replaced
-        notes.append(f"times that are unreadable or step back: {replaced}; they repeat the time before")
-    blocks, wrong = FrameBlocks(devices), 0
-    for begin, end in spans(len(table)):
-        samples = table[begin:end][:, columns]
+    rows = len(table)
+    if rows > 2 and np.all(table.rows(rows - 2, rows) == -1.0):
+        rows -= 2  # the writer pads tables that fpzip cannot pack with two rows of -1
+    blocks, times, wrong = FrameBlocks(devices), [np.zeros(0)], 0
+    for begin, end in spans(rows):
+        block = table.rows(begin, end)
+        times.append(np.asarray(block[:, 0], np.float64))
+        samples = block[:, columns]
         position, rotation = openvr_from_unity(samples[..., :3], samples[..., [6, 3, 4, 5]])
         valid = is_measured(position, rotation)
         wrong += int(np.count_nonzero(~valid))
         blocks.add(position, rotation, valid)
-        reading(table[:end].nbytes, table.nbytes)
+        reading(end, rows)
+    time_ns, replaced = nanoseconds(np.concatenate(times))
+    if replaced:
+        counts["times out of order"] = replaced
+        notes.append(f"times that are unreadable or step back: {replaced}; they repeat the time before")
     if wrong:
         counts["placeholder samples"] = wrong
     tell_sign_flips(blocks.flips, counts, notes)

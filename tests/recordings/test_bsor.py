@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recordings.base import LoadedRecording, read_all
+from recordings.base import LoadedRecording, listening, read_all
 from recordings.importers.bsor import FRAME, MAGIC, BsorImporter, strictly_increasing
 from vrik import quat
 from vrik.errors import DamagedRecordingError, RecordingError, UnsupportedVersionError
@@ -299,3 +299,15 @@ def test_years_between_damaged_times_do_not_overflow_the_clock() -> None:
     assert (time_ns[1:] > time_ns[:-1]).all()
     assert repeated == 599
     assert step_ns < 1_000_000_000
+
+
+def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.bsor").write_bytes(replay(9_000))
+    told: list[tuple[int, int | None]] = []
+
+    with listening(lambda done, total: told.append((done, total))):
+        BsorImporter().open(tmp_path / "a.bsor")
+
+    assert len(told) > 1
+    assert told[-1] == (9_000 * FRAME.itemsize, 9_000 * FRAME.itemsize)
+    assert told == sorted(told)

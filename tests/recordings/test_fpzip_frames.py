@@ -51,8 +51,10 @@ def test_what_the_package_packs_is_unpacked(shape: tuple[int, int], dtype: type)
     table = unpack(stream)
 
     assert stated_count(stream) == rows.size
-    assert table.dtype == dtype
-    np.testing.assert_array_equal(table, rows)
+    assert (len(table), table.columns, table.numbers) == (*shape, rows.size)
+    assert table.rows(0, 1).dtype == dtype
+    np.testing.assert_array_equal(table.rows(0, len(rows)), rows)
+    np.testing.assert_array_equal(table.rows(1, 3), rows[1:3])
 
 
 @unpacks
@@ -69,4 +71,4 @@ def test_a_damaged_stream_does_not_end_the_program(at: int) -> None:
     except ValueError:
         return
 
-    assert table.size == stated_count(bytes(stream))
+    assert table.numbers == stated_count(bytes(stream))
