@@ -49,9 +49,9 @@ NEAR = 0.1
 NO_GAIN = 0.01
 """A sweep that gains less than this share of the tolerance is not worth another one."""
 
-STUCK = 0.97
-"""A descent without patience that leaves more than this share of the miss in a sweep ends early while there
-is another start to try."""
+STUCK = 0.9
+"""While there is another start to try, a descent without patience ends after ``PATIENCE`` sweeps in a row
+that each leave more than this share of the miss."""
 
 COLD_SHARE = 0.1
 """A tip that begins farther from its target than this share of the chain's length may start anew elsewhere;
@@ -60,7 +60,7 @@ a warm start never does."""
 STRIDES = 4
 """How often what a slow sweep did is done again, farther each time, while that lowers the miss."""
 
-RESTARTS = 5
+RESTARTS = 8
 """Starts to try after the first."""
 
 SCRATCH = 5
@@ -105,6 +105,8 @@ def solve(
     swing_to_pole(points, rotations, offsets, limits, base, first, pole)
     total = length_after(offsets, first)
     goal = within_length(load3(points, first), total, target)
+    if distance(goal, target) > 0.0:
+        tolerance *= NEAR
     turn_cost = turn_weight * turn_length * turn_length
     far = anew and distance(load3(points, m), goal) > COLD_SHARE * total
     kept = scratch[2 * m : 3 * m]
@@ -217,6 +219,7 @@ def descend(
     folding = False
     patience = 1 if restless else PATIENCE
     boost = 1.0
+    stuck = 0
     before = math.inf  # miss before the last sweep
     before_fold = math.inf  # miss before the last folding sweep
     for used in range(max_rounds):
@@ -247,10 +250,12 @@ def descend(
                     return used
             if miss >= HELPS * before_fold:
                 patience -= 1
-            elif patience <= 0 and (
-                before - miss < NO_GAIN * tolerance or (restless and miss > STUCK * before)
-            ):
+            elif patience <= 0 and before - miss < NO_GAIN * tolerance:
                 return used
+            elif patience <= 0 and restless:
+                stuck = stuck + 1 if miss > STUCK * before else 0
+                if stuck >= PATIENCE:
+                    return used
             before_fold = math.inf
             folding = patience > 0 and used > 0 and miss > SLOW * before
             if folding:
@@ -281,6 +286,9 @@ def descend(
         )
         if largest < STILL and patience <= 0:
             return used + 1
+    if miss_of(points, rotations, goal, turn, turn_cost) > before_fold:  # the last round was a folding sweep
+        copy_rows(kept, rotations)
+        place(points, rotations, offsets)
     return max_rounds
 
 

@@ -12,7 +12,10 @@ from solvers.kernels.limits import (
 from vrik.arrays import Q4, V3, Floats, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import load4, qconj, qmul, qrot
-from vrik.kernels.vec import distance
+from vrik.kernels.vec import distance, length
+
+NOISE = 1e-14
+"""Turns that gain less than this share of the cost at stake gain nothing but rounding."""
 
 
 @kernel
@@ -41,9 +44,8 @@ def turn_joint(
     else:
         d = ball_turn(arm, goal, wanted, turn_cost, load4(rotations, i), pole, share, step)
     d = allowed(i, rotations, limits, base, d)
-    if gain(d, arm, goal, wanted, turn_cost) > gain(stay, arm, goal, wanted, turn_cost):
-        return d
-    return stay
+    least = gain(stay, arm, goal, wanted, turn_cost) + NOISE * (length(arm) * length(goal) + turn_cost)
+    return d if gain(d, arm, goal, wanted, turn_cost) > least else stay
 
 
 @kernel

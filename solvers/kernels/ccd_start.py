@@ -7,6 +7,7 @@ from solvers.kernels.limits import (
     CONE,
     FREE,
     HIGH,
+    HINGE,
     KIND,
     LOW,
     OTHER_SWING,
@@ -116,8 +117,8 @@ def start_anew(
 def spread_out(rotations: Quats, weights: Floats, limits: Floats, base: Q4, code: int) -> None:
     """Every joint at the same place within its range: ``code`` has three digits to base 3.
 
-    They say where in the range a hinge or twist is, and to which side the joint swings. The set of all codes
-    is its own mirror image.
+    They say where in its range a hinge is, and to which side a ball joint swings. The set of all codes is
+    its own mirror image.
     """
     share = 0.5 + 0.3 * (float(code % 3) - 1.0)
     x = OUT * (float(code // 3 % 3) - 1.0)
@@ -131,7 +132,8 @@ def spread_out(rotations: Quats, weights: Floats, limits: Floats, base: Q4, code
             local = qexp((x, 0.0, y))
         elif weights[i] > 0.0:
             axis = axis_of(limits, i)
-            local = qaxis(axis, limits[i, LOW] + share * (limits[i, HIGH] - limits[i, LOW]))
+            along = share if limits[i, KIND] == HINGE else 0.5
+            local = qaxis(axis, limits[i, LOW] + along * (limits[i, HIGH] - limits[i, LOW]))
             if limits[i, KIND] == CONE:
                 side = (limits[i, SIDE], limits[i, SIDE + 1], limits[i, SIDE + 2])
                 swing = scale(side, x * limits[i, SWING])

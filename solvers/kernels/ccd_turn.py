@@ -151,6 +151,8 @@ def fold_turn(
     whole = math.sqrt(cosine * cosine + sine * sine)
     if whole < 1e-12:
         return (1.0, 0.0, 0.0, 0.0)
+    if abs(sine) < NO_ARC * whole:
+        sine = 0.0  # on a line the sign is rounding: the axis says where to
     u = (0.5 * (dot(end, end) + dot(anchor, anchor) - reach * reach) - high) / whole
     u = min(max(u, -1.0), 1.0)
     v = math.sqrt(1.0 - u * u)
@@ -164,12 +166,12 @@ def bend_axis(rotation: Q4, direction: V3, pole: V3) -> V3:
     """Axis about which a segment flexes when nothing else decides: what comes after it goes to its front.
 
     ``direction`` is where the chain runs (world, unit). A chain that runs to the front flexes up. The
-    front is the pole (world), or canonical -Z without one, so that a spine bows forward and mirrored
-    chains bend in mirrored ways.
+    front is canonical -Z, so that a spine bows forward and mirrored chains bend in mirrored ways; with a
+    pole (world), the side away from it, so that the middle goes to the pole.
     """
     front = qrot(rotation, (0.0, 0.0, -1.0))
     if dot(pole, pole) > 0.0:
-        front = unit_or(pole, front)
+        front = unit_or(scale(pole, -1.0), front)
     side = cross(direction, front)
     if dot(side, side) < ALONG:
         side = cross(direction, qrot(rotation, (0.0, 1.0, 0.0)))
