@@ -366,7 +366,7 @@ def _bears_out(opcode: int, length: int, content: bytes) -> bool:
         return False
     if opcode == Opcode.CHUNK and length >= _CHUNK.size:
         at = _CHUNK.size + _CHUNK.unpack_from(content)[4]
-        return length == at + 8 + int.from_bytes(content[at : at + 8], "little")
+        return bool(length == at + 8 + int.from_bytes(content[at : at + 8], "little"))
     if opcode == Opcode.MESSAGE_INDEX and length >= 6:
         entries = int.from_bytes(content[2:6], "little")
         return length == 6 + entries and entries % 16 == 0
@@ -415,7 +415,7 @@ def _is_chunk(stream: BinaryIO, at: int, stop: int) -> bool:
         first_ns <= last_ns,
         size <= MAX_CHUNK_BYTES,
     )
-    return sum(fits) >= 3
+    return bool(sum(fits) >= 3)
 
 
 def _has_footer(stream: BinaryIO, part: Part) -> bool:
