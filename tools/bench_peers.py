@@ -17,12 +17,12 @@ needs SciPy 1.16 or later to stop at a tolerance; node 18 or later.)
 Chains of 3 and 10 ball joints, and 7 hinges with limits; the hinges with and without a rotation of the tip.
 Every target is reachable: it is where forward kinematics put the tip. ``cold``: each target from the same
 start pose; ``warm``: along a path at 90 Hz, each from the last solution. All stop within the tolerance (1 mm,
-and 0.01 rad where a rotation is asked for) or after the same number of rounds (100: FABRIK passes, CCD sweeps,
-least-squares or QP steps, evaluations of ikpy's cost); no library restarts from other poses. Residuals come
-from each library's own forward kinematics. Times are of single calls, one thread, the quickest of three for
+and 0.01 rad where a rotation is asked for) or after the same number of rounds (100: FABRIK passes, CCD
+sweeps, least-squares or QP steps, evaluations of ikpy's cost); no library restarts from other poses. Residuals
+come from each library's own forward kinematics. Times are of single calls, one thread, the quickest of three for
 each target, then median and 99th percentile over the targets; imports, compilation, set-up, warm-up and
 making the target object are not in them. What a call is for each library stands at the top of its
-``tools/peers/run_*``. About three minutes on a quiet machine; ikpy takes most of them.
+``tools/peers/run_*``. A run takes some minutes.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _print(runs: Sequence[Run], problems: Sequence[Problem], settings: Settings)
     for run in runs:
         print(f"{run.peer:<10}{run.version} {run.problem}".rstrip())
     head = f"{'median':>11}{'p99':>11}{'reached':>9}{'residual':>10}{'p99':>9}"
-    for problem in problems:
+    for problem in problems if any(run.rows for run in runs) else ():
         asked = f"{settings.tolerance_m * 1e3:g} mm"
         asked += f" and {settings.tolerance_rad:g} rad" if problem.oriented else ""
         for mode, means in (("cold", "from the start pose"), ("warm", "along a path at 90 Hz")):
