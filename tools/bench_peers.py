@@ -14,15 +14,15 @@ The others live in environments of their own, made once:
 (On Windows peers\\Scripts\\python. Python 3.11 or 3.12, for pyfabrik 0.4 fails with the newest numpy; ikpy
 needs SciPy 1.16 or later to stop at a tolerance; node 18 or later.)
 
-Chains of 3 and 10 ball joints, and 7 hinges with limits; the hinges with and without a rotation of the tip.
-Every target is reachable: it is where forward kinematics put the tip. ``cold``: each target from the same
-start pose; ``warm``: along a path at 90 Hz, each from the last solution. All stop within the tolerance (1 mm,
-and 0.01 rad where a rotation is asked for) or after the same number of rounds (100: FABRIK passes, CCD
-sweeps, least-squares or QP steps, evaluations of ikpy's cost); no library restarts from other poses. Residuals
-come from each library's own forward kinematics. Times are of single calls, one thread, the quickest of three for
-each target, then median and 99th percentile over the targets; imports, compilation, set-up, warm-up and
-making the target object are not in them. What a call is for each library stands at the top of its
-``tools/peers/run_*``. A run takes some minutes.
+Chains of 3 and 10 ball joints, and 7 hinges with limits; the hinges with and without a rotation of the
+tip. Every target is reachable: it is where forward kinematics put the tip. ``cold``: each target from the
+same start pose; ``warm``: along a path at 90 Hz, each from the last solution. All stop within the
+tolerance (1 mm, and 0.01 rad where a rotation is asked for) or after the same number of rounds (100:
+FABRIK passes, CCD sweeps, least-squares or QP steps, evaluations of ikpy's cost); no library restarts
+from other poses. Residuals come from each library's own forward kinematics. Times are of single calls,
+one thread, the quickest of three for each target, then median and 99th percentile over the targets;
+imports, compilation, set-up, warm-up and making the target object are not in them. What a call is for
+each library stands at the top of its ``tools/peers/run_*``. A run takes some minutes.
 """
 
 from __future__ import annotations
