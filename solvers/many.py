@@ -167,9 +167,7 @@ def _loop(
 def _placed(roots: Points, offsets: Floats, rotations: Floats) -> Floats:
     """(n, m + 1, 3) joints and tips of poses."""
     points = np.empty_like(offsets)
-    points[:, 0] = roots
-    for i in range(rotations.shape[1]):
-        points[:, i + 1] = points[:, i] + quat.rotate(rotations[:, i], offsets[:, i + 1])
+    kernels.place_many(points, rotations, offsets, roots)
     return points
 
 

@@ -11,8 +11,18 @@ from solvers.kernels.jacobian_rows import Work
 from solvers.kernels.two_bone import solve as two_bone
 from vrik.arrays import Floats, Ints, Points, Quats
 from vrik.jit import kernel
-from vrik.kernels.quat import load4
-from vrik.kernels.vec import load3
+from vrik.kernels.quat import load4, qrot
+from vrik.kernels.vec import add, load3, store3
+
+
+@kernel
+def place_many(points: Floats, rotations: Floats, offsets: Floats, roots: Points) -> None:
+    """Joints and tips of chains that hang on ``roots`` (n, 3), into ``points`` (n, m + 1, 3)."""
+    for b in range(len(points)):
+        store3(points[b], 0, load3(roots, b))
+        for i in range(rotations.shape[1]):
+            step = qrot(load4(rotations[b], i), load3(offsets[b], i + 1))
+            store3(points[b], i + 1, add(load3(points[b], i), step))
 
 
 @kernel
