@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from calibration import calibrate
 from recordings import open_recording
 from recordings.base import LoadedRecording, read_all
 from recordings.importers.vive_csv import ViveCsvImporter
@@ -118,6 +119,35 @@ def test_heads_and_hips_of_the_real_sessions_are_where_they_were(
     assert heights[row_of(recording, hip)] == pytest.approx(hip_m, abs=0.015)
     for foot in {"generic7", "generic8", "generic9"} - {hip}:
         assert 0.08 < heights[row_of(recording, foot)] < 0.18
+
+
+@pytest.mark.parametrize(
+    ("name", "left_hand", "right_hand", "waist", "left_foot", "right_foot"),
+    [
+        ("calibration", "controller6", "controller3", "generic7", "generic9", "generic8"),
+        ("walking_3", "controller3", "controller4", "generic8", "generic9", "generic7"),
+        ("squatting_1", "controller3", "controller6", "generic7", "generic9", "generic8"),
+        ("sitting_standing_2", "controller3", "controller4", "generic8", "generic9", "generic7"),
+        ("arm_raise_3", "controller6", "controller3", "generic9", "generic7", "generic8"),
+        ("crouch_walking_1", "controller3", "controller4", "generic7", "generic9", "generic8"),
+        ("beat_saber_1", "controller3", "controller6", "generic7", "generic9", "generic8"),
+        ("jumping_jacks_1", "controller3", "controller6", "generic7", "generic9", "generic8"),
+    ],
+)
+def test_who_is_left_and_right_in_the_real_sessions(
+    shared: Path, name: str, left_hand: str, right_hand: str, waist: str, left_foot: str, right_foot: str
+) -> None:
+    """Names and order do not tell: it changes from file to file. The head's own left and right do."""
+    recording = open_csv(shared / FOLDER / f"{name}.csv")
+
+    roles = calibrate(recording.frames).roles
+
+    assert roles == {
+        "HMD0": "head", left_hand: "left_hand", right_hand: "right_hand", waist: "waist",
+        left_foot: "left_foot", right_foot: "right_foot",
+    }  # fmt: skip
+    for left, right in ((left_hand, right_hand), (left_foot, right_foot)):
+        assert in_head(recording, left)[:, 0].mean() + 0.1 < in_head(recording, right)[:, 0].mean()
 
 
 def test_in_the_real_calibration_controller_3_is_on_the_right_and_the_arms_are_out(shared: Path) -> None:
