@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from solvers.chain import Chain, ChainPose, Target
 from solvers.config import ChainConfig
-from solvers.registry import solve_chain, solver_names
+from solvers.registry import solve_chain
 from vrik import quat
 from vrik.arrays import Floats, Points
 
@@ -33,6 +33,24 @@ RATE_HZ = 90.0
 SPEED_M_S = 0.25
 WAIT = 90
 """Frames that the target rests at the far end: whatever moves then oscillates."""
+
+SOLVERS = ("fabrik", "ccd", "dls", "svd", "transpose", "two_bone")
+"""Those that bring a tip to a place."""
+
+PANELS = (
+    ("FABRIK", ("fabrik", "fabrik, takeover")),
+    ("CCD", ("ccd", "ccd, takeover")),
+    ("damped least squares", ("dls", "dls, soft reach")),
+    ("two_bone", ("two_bone", "two_bone, soft reach")),
+    ("for comparison", ("svd", "transpose")),
+)
+"""Rows of the plot."""
+
+SOFT_M = 0.01
+"""Where reach is soft. [m]"""
+
+TAKEOVER = 0.1
+"""Smallest over largest singular value at which least squares begins to take over."""
 
 ARM = Chain.build([[0.0, 0.0, 0.0], [-0.30, 0.0, 0.0], [-0.26, 0.0, 0.0]])
 """A left arm in the T-pose without limits, so that solvers and not stops are compared. [m]"""
@@ -90,44 +108,76 @@ def scan(solver: str, targets: Points, config: ChainConfig) -> Scan:
     return Scan(line, np.array(speeds), np.array(errors), np.array(shares))
 
 
-def scan_all(solvers: Sequence[str] | None = None) -> dict[str, dict[str, Scan]]:
-    """By solver (all known ones when left out, and those that are taken over) and path."""
-    names = solver_names() if solvers is None else tuple(solvers)
-    runs = {name: (name, ChainConfig()) for name in names}
-    if "dls" in names:
-        runs["dls, soft reach"] = ("dls", ChainConfig(soft_reach_m=0.01))
+def scan_all(solvers: Sequence[str] = SOLVERS) -> dict[str, dict[str, Scan]]:
+    """By title (a solver, or one with soft reach or a takeover) and path."""
+    runs = {name: (name, ChainConfig()) for name in solvers}
+    for name in ("dls", "two_bone"):
+        if name in solvers:
+            runs[f"{name}, soft reach"] = (name, ChainConfig(soft_reach_m=SOFT_M))
     for name in ("fabrik", "ccd"):
-        if name in names:
-            runs[f"{name}, takeover"] = (name, ChainConfig(takeover_share=0.1))
+        if name in solvers:
+            runs[f"{name}, takeover"] = (name, ChainConfig(takeover_share=TAKEOVER))
     return {
         title: {path: scan(name, targets, config) for path, targets in paths().items()}
         for title, (name, config) in runs.items()
     }
 
 
+def peaks(scans: dict[str, dict[str, Scan]]) -> list[dict[str, Any]]:
+    """A row for each run and path: quickest joint, its speed while the target rests, worst tip error."""
+    return [
+        {
+            "run": title,
+            "path": path,
+            "peak_rad_per_m": float(found.joint_speed[1:].max()),
+            "at_rest_rad_per_m": _rest(found.joint_speed) if path == "reach" else 0.0,
+            "worst_error_m": float(found.tip_error_m.max()),
+            "largest_dls_share": float(found.dls_share.max()),
+        }
+        for title, of_path in scans.items()
+        for path, found in of_path.items()
+    ]
+
+
 def plot(scans: dict[str, dict[str, Scan]], file: Path) -> None:
-    """Joint speed above, tip error below; a column for each path."""
+    """A row for each kind of solver, what calms it beside it; joint speed and tip error on both paths."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(2, 2, figsize=(13.0, 8.0), sharex="col")
+    rows = [(name, [run for run in runs if run in scans]) for name, runs in PANELS]
+    rows = [(name, runs) for name, runs in rows if runs]
+    figure, axes = pyplot.subplots(
+        len(rows), 4, figsize=(15.0, 2.5 * len(rows) + 0.6), sharex="col", squeeze=False
+    )
+    for row, (name, runs) in zip(axes, rows, strict=True):
+        for run, color in zip(runs, ("tab:red", "tab:blue"), strict=False):
+            for column, path in enumerate(paths()):
+                found = scans[run][path]
+                seconds = np.arange(len(found.path_m)) / RATE_HZ
+                speed, error = found.joint_speed[1:], found.tip_error_m * 1e3
+                row[2 * column].plot(seconds[1:], speed, color=color, linewidth=1.2, label=run)
+                row[2 * column + 1].semilogy(seconds, np.maximum(error, 1e-3), color=color, linewidth=1.2)
+        for axis in row[::2]:
+            axis.set_yscale("symlog", linthresh=1.0)
+            axis.set_ylim(0.0, 300.0)
+        for axis in row[1::2]:
+            axis.set_ylim(5e-4, 100.0)
+        for axis in row:
+            axis.grid(alpha=0.3)
+        row[0].set_ylabel(name, fontweight="bold")
+        row[0].legend(fontsize="small", loc="upper right")
+    ways = {"reach": "out through full reach, rest, back", "axis": "past the shoulder"}
     for column, path in enumerate(paths()):
-        for title, of_path in scans.items():
-            found = of_path[path]
-            frames = np.arange(len(found.path_m)) / RATE_HZ
-            axes[0, column].semilogy(frames, np.maximum(found.joint_speed, 1e-2), label=title, linewidth=1.0)
-            axes[1, column].semilogy(frames, np.maximum(found.tip_error_m * 1e3, 1e-3), linewidth=1.0)
-        axes[0, column].set_title(
-            {"reach": "out through full reach, rest, back", "axis": "past the shoulder"}[path]
+        axes[0, 2 * column].set_title(
+            f"{ways[path]}:\nquickest joint [rad per m of target]", fontsize="medium"
         )
-        axes[1, column].set_xlabel(f"seconds, target at {SPEED_M_S:g} m/s")
-    axes[0, 0].set_ylabel("quickest joint per target speed [rad/m]")
-    axes[1, 0].set_ylabel("tip error [mm]")
-    axes[0, 1].legend(fontsize="small")
+        axes[0, 2 * column + 1].set_title(f"{ways[path]}:\ntip error [mm]", fontsize="medium")
+    for axis in axes[-1]:
+        axis.set_xlabel(f"seconds, target at {SPEED_M_S:g} m/s, 90 Hz")
     figure.tight_layout()
-    figure.savefig(file, dpi=110)
+    figure.savefig(file, dpi=90)
     pyplot.close(figure)
 
 
@@ -136,7 +186,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--solvers", nargs="+", choices=solver_names(), help="only these")
+    parser.add_argument("--solvers", nargs="+", choices=SOLVERS, default=SOLVERS, help="only these")
     parser.add_argument("--png", type=Path, help="plot into this file")
     parser.add_argument("--json", action="store_true", help="print all numbers as one JSON document")
     options = parser.parse_args()
@@ -146,13 +196,11 @@ def main() -> int:
     if options.json:
         print(json.dumps(_plain(scans)))
         return 0
-    print(f"{'solver':<20}{'path':<8}{'peak speed':>12}{'at rest':>12}{'peak error':>12}")
-    print(f"{'':<28}{'[rad/m]':>12}{'[rad/m]':>12}{'[mm]':>12}")
-    for title, of_path in scans.items():
-        for path, found in of_path.items():
-            rest = _rest(found.joint_speed) if path == "reach" else 0.0
-            worst = found.tip_error_m.max() * 1e3
-            print(f"{title:<20}{path:<8}{found.joint_speed[1:].max():>12.1f}{rest:>12.4f}{worst:>12.3f}")
+    print(f"{'solver':<22}{'path':<8}{'peak speed':>12}{'at rest':>12}{'peak error':>12}")
+    print(f"{'':<30}{'[rad/m]':>12}{'[rad/m]':>12}{'[mm]':>12}")
+    for row in peaks(scans):
+        speed, rest, error = row["peak_rad_per_m"], row["at_rest_rad_per_m"], row["worst_error_m"] * 1e3
+        print(f"{row['run']:<22}{row['path']:<8}{speed:>12.1f}{rest:>12.4f}{error:>12.3f}")
     return 0
 
 
