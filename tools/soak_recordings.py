@@ -7,7 +7,8 @@
 
 Makes a recording of each kind from the bundled session (``soak_kinds.py``), runs each command on it in a
 process of its own, and prints the largest resident memory of that process and how long it took; ``baseline``
-is a process that only loads numpy, numba and the solver, which is compiled before. Exit code 1 if one takes more than ``LIMIT_MB``.
+is a process that only loads numpy, numba and the solver, which is compiled before. Exit code 1 if one takes
+more than ``LIMIT_MB``.
 """
 
 from __future__ import annotations
