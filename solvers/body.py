@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from solvers.body_parts import Scratch, SolvedBody, spine_of
@@ -47,6 +49,8 @@ class BodySolver:
             raise ValueError(
                 f"the prior reads features version {self.prior.features_version}, here is {FEATURES_VERSION}"
             )
+        stepping = config.stepping
+        self._stepping = replace(stepping, lead_s=0.0) if self.prior.feet_lead else stepping
         self._spine = spine_of(config)
         self._compiled = (config.arm_solver, config.leg_solver, config.spine_solver) == COMPILED
         if not self._compiled:
@@ -80,7 +84,7 @@ class BodySolver:
         self.prior.guess(self._features, targets, body, self.floor_y, self._prior_state, guess)
         if config.stepping.enabled:
             speed = self._feature_state.velocity[0]
-            step(guess, speed[0], speed[2], dt_s, body.stature_m, config.stepping, self._stepping_state)
+            step(guess, speed[0], speed[2], dt_s, body.stature_m, self._stepping, self._stepping_state)
         scratch = self._scratch
         if not self._compiled:
             from solvers.limb_solvers import pose_with

@@ -19,6 +19,10 @@ class Prior(Protocol):
     features_version: int
     """The ``solvers.features.FEATURES_VERSION`` this prior reads."""
 
+    feet_lead: bool
+    """Whether its ankles are where the feet are on their way to; else they glide along under the body, and
+    stepping looks ahead for them."""
+
     def fresh_state(self) -> Floats:
         """Memory for one body, an explicit array: copy it, batch it, reset it."""
         ...
@@ -51,6 +55,7 @@ class RulesPrior:
     """
 
     features_version = 2
+    feet_lead = False
 
     def fresh_state(self) -> Floats:
         """(2,) the smoothed lead of the right hand, and whether there is one."""

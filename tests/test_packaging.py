@@ -62,3 +62,7 @@ def test_the_command_is_in_it(wheel: list[str]) -> None:
 def test_no_tests_tools_or_caches_are_in_it(wheel: list[str]) -> None:
     assert not [n for n in wheel if {"tests", "tools", "docs", "__pycache__"} & set(n.split("/"))]
     assert not [n for n in wheel if n.endswith((".pyc", ".nbi", ".nbc", ".cfg"))]
+
+
+def test_the_weights_of_the_fitted_prior_are_in_it(wheel: list[str]) -> None:
+    assert "solvers/data/prior.npz" in wheel

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from solvers import solve_chain as solve_chain
     from solvers import solve_many as solve_many
     from solvers.guess import Guess as Guess
+    from solvers.fitted import FittedPrior as FittedPrior
     from solvers.prior import Prior as Prior
     from solvers.prior import RulesPrior as RulesPrior
     from vrik.body import BodyModel as BodyModel
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from vrik.errors import DamagedRecordingError as DamagedRecordingError
     from vrik.errors import NetworkError as NetworkError
     from vrik.errors import NoUsableFramesError as NoUsableFramesError
+    from vrik.errors import PriorError as PriorError
     from vrik.errors import RecordingError as RecordingError
     from vrik.errors import UnknownFormatError as UnknownFormatError
     from vrik.errors import UnsupportedVersionError as UnsupportedVersionError
@@ -100,6 +102,7 @@ _HOME = {
         "DamagedRecordingError",
         "NetworkError",
         "NoUsableFramesError",
+        "PriorError",
         "RecordingError",
         "UnknownFormatError",
         "UnsupportedVersionError",
@@ -137,6 +140,7 @@ _HOME = {
         "solve_many",
     ),
     "solvers.guess": ("Guess",),
+    "solvers.fitted": ("FittedPrior",),
     "solvers.prior": ("Prior", "RulesPrior"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
@@ -170,6 +174,7 @@ __all__ = [  # noqa: RUF022  # grouped as in docs/api.md
     "Chain",
     "ChainPose",
     "ChainSolution",
+    "FittedPrior",
     "Guess",
     "Hinge",
     "Prior",
@@ -206,6 +211,7 @@ __all__ = [  # noqa: RUF022  # grouped as in docs/api.md
     "DamagedRecordingError",
     "NetworkError",
     "NoUsableFramesError",
+    "PriorError",
     "RecordingError",
     "UnknownFormatError",
     "UnsupportedVersionError",

@@ -112,6 +112,10 @@ class PipelineConfig:
     condition: ConditionConfig = field(default_factory=ConditionConfig)
     """Holding, fading and cutting of device poses."""
 
+    prior: str = "rules"
+    """Who guesses what no device is on: rules, fitted (a network fitted on motion capture), or a FILE of
+    weights."""
+
     space: SpaceConfig = field(default_factory=SpaceConfig)
     """Where the tracking space lies in the venue."""
 

@@ -8,6 +8,7 @@
     │   ├── UnsupportedVersionError  written by a newer vrik
     │   └── NoUsableFramesError   readable, but nothing in it is tracked
     ├── CalibrationError          no body can be made of what was seen             (exit code 1)
+    ├── PriorError                weights of a prior cannot be used                (exit code 1)
     └── NetworkError              no target can be reached at the start            (exit code 1)
 
 A wrong argument from code is a ``ValueError``.
@@ -48,6 +49,10 @@ class NoUsableFramesError(RecordingError):
 
 class CalibrationError(VrikError):
     """No believable body can be made of the frames at hand."""
+
+
+class PriorError(VrikError):
+    """A file of prior weights is missing, damaged or for another version."""
 
 
 class NetworkError(VrikError):

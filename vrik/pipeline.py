@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from solvers.body import BodySolver
+from solvers.fitted import open_prior
 from solvers.prior import Prior
 from vrik import quat
 from vrik.arrays import Ints, Points, Quats
@@ -33,7 +34,10 @@ class Pipeline:
     Args:
         calibration: Lengths, roles and how the devices are worn.
         config: Settings of all stages.
-        prior: Guesses what is not tracked; the rules when not given.
+        prior: Guesses what is not tracked; the one that ``config`` names when not given.
+
+    Raises:
+        PriorError: If the weights that ``config`` names cannot be used.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class Pipeline:
             np.radians(space.yaw_deg), np.array([space.x_m, space.y_m, space.z_m])
         )
         self._conditioner = Conditioner(config.condition, calibration.roles, calibration.body.stature_m)
+        prior = open_prior(config.prior) if prior is None else prior
         self._solver = BodySolver(calibration.body, config.solve, prior, floor_y=space.y_m)
         # Kernels see one layout, whatever a profile was read into.
         self._device_bone_position = np.array(calibration.device_bone_position, np.float64, order="C")

@@ -18,6 +18,7 @@ import numpy as np
 
 from vrik import jit, quat
 from vrik.body import BodyModel
+from vrik.config import PipelineConfig
 from vrik.frames import ROLES, Calibration, DeviceClass, TrackedDevice, TrackerFrame
 from vrik.pipeline import Pipeline
 from vrik.sinks.vmc import VmcEncoder
@@ -112,11 +113,12 @@ def _load_here() -> None:
 
 def _run_all() -> None:
     """Call every entry once, with the types it always gets."""
-    pipeline = Pipeline(_standing_person())
-    encoder = VmcEncoder(pipeline.calibration.body)
-    for frame in _standing_frames():
-        pose = pipeline.step(frame)
-        encoder.encode(pose, pipeline.tracked or frame)
+    for prior in ("rules", "fitted"):
+        pipeline = Pipeline(_standing_person(), PipelineConfig(prior=prior))
+        encoder = VmcEncoder(pipeline.calibration.body)
+        for frame in _standing_frames():
+            pose = pipeline.step(frame)
+            encoder.encode(pose, pipeline.tracked or frame)
 
 
 def _compile_all() -> None:

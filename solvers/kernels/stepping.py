@@ -5,11 +5,15 @@ import math
 from solvers.kernels.features import wrap
 from vrik.arrays import Bools, Floats, Points, Quats
 from vrik.jit import entry, kernel
-from vrik.kernels.quat import load4, qturn, qyaw, store4
-from vrik.kernels.vec import load3, store3
+from vrik.kernels.quat import load4, qmul, qturn, qyaw, store4
+from vrik.kernels.vec import add, load3, scale, store3, sub
 
 RUNS = 4.5
 """A foot this many step distances behind may start before the other one lands: running, not walking."""
+
+
+LETS_GO_S = 0.05
+"""A foot that leaves the floor away from its goal nears it within about this time. [s]"""
 
 
 @kernel
@@ -71,12 +75,19 @@ def step(
             start_yaw[due] = foot_yaw[due]
     for side in range(2):
         yaw = qyaw(load4(goal_rotation, side))
-        if goal_contact[side] < 0.5 or not placed[side]:
-            # In the air, or for the first time: the foot is where it is wanted.
-            store3(foot, side, load3(goal, side))
-            foot_yaw[side] = yaw
+        airborne = goal_contact[side] < 0.5
+        if airborne or not placed[side]:
+            # In the air, or for the first time: the foot is where it is wanted, or soon will be.
+            if placed[side]:
+                store3(start, side, sub(load3(foot, side), load3(goal, side)))
+                start_yaw[side] = wrap(foot_yaw[side] - yaw)
+            keep = math.exp(-dt_s / LETS_GO_S)
+            store3(start, side, scale(load3(start, side), keep))
+            start_yaw[side] *= keep
+            store3(foot, side, add(load3(goal, side), load3(start, side)))
+            foot_yaw[side] = yaw + start_yaw[side]
             swing[side] = -1.0
-            placed[side] = goal_contact[side] >= 0.5
+            placed[side] = not airborne
         elif swing[side] >= 0.0:
             swing[side] += dt_s / swing_s
             t = min(swing[side], 1.0)
@@ -94,5 +105,8 @@ def step(
         else:
             foot[side, 1] = goal[side, 1]
         store3(ankle, side, load3(foot, side))
-        store4(rotation, side, qturn(foot_yaw[side]))
+        turn = qturn(foot_yaw[side])
+        if airborne:  # a raised foot may point anywhere
+            turn = qmul(qturn(foot_yaw[side] - yaw), load4(goal_rotation, side))
+        store4(rotation, side, turn)
         contact[side] = 1.0 if swing[side] < 0.0 and placed[side] else 0.0

@@ -210,3 +210,30 @@ def test_looking_aside_leaves_the_feet_where_they_are(person: Any) -> None:
     _, steps = feet_under(person, turns, np.zeros_like(turns))
 
     assert steps == 0
+
+
+def test_a_foot_that_leaves_the_floor_nears_its_goal_without_a_leap() -> None:
+    """A planted foot may be a step's length from where it is wanted when it is raised."""
+    walk = Walk().go(0.5)
+    goal = STANCE + np.array([0.08, 0.0, 0.0])
+    feet = [walk.ankles[-1][LEFT]]
+    for _ in range(30):
+        guess = Guess.fresh()
+        guess.ankle_position[:], guess.contact[:] = goal, 0.0
+        step(guess, 0.0, 0.0, 1.0 / RATE_HZ, STATURE_M, walk.config, walk.state)
+        feet.append(guess.ankle_position[LEFT].copy())
+
+    assert np.linalg.norm(np.diff(feet, axis=0), axis=-1).max() < 0.02
+    np.testing.assert_allclose(feet[-1], goal[LEFT], atol=1e-3)
+
+
+def test_a_raised_foot_points_where_it_is_wanted() -> None:
+    guess, state = Guess.fresh(), SteppingState.fresh()
+    guess.foot_rotation[:] = quat.from_rotvec(np.array([-0.6, 0.0, 0.0]))
+    wanted = guess.foot_rotation.copy()
+    guess.contact[:] = (0.0, 1.0)
+
+    step(guess, 0.0, 0.0, 1.0 / RATE_HZ, STATURE_M, SteppingConfig(), state)
+
+    assert quat.angle(guess.foot_rotation[LEFT], wanted[LEFT]) < 1e-9
+    assert quat.angle(guess.foot_rotation[RIGHT], quat.identity()) < 1e-9
