@@ -119,7 +119,6 @@ def solve_bodies(
             limits,
             config.tolerance_m,
             config.max_rounds,
-            config.damping,
             bodies.last_twist,
             scratch.joints,
             scratch.lengths,

@@ -110,7 +110,6 @@ class BodySolver:
             *self._spine,
             config.tolerance_m,
             config.max_rounds,
-            config.damping,
             scratch.last_twist,
             scratch.joints,
             scratch.lengths,

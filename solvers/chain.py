@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.config import ChainConfig
+from solvers.kernels.chain import place
 from solvers.limits import Limit, pack_limits
 from vrik import quat
 from vrik.arrays import Q4, V3, Floats, Points, Quat, Quats, Vec3
@@ -113,8 +114,7 @@ class Chain:
         """(m + 1, 3) where joints and tip are in a pose. [m]"""
         found = np.empty_like(self.offsets)
         found[0] = pose.root_world
-        for i, rotation in enumerate(pose.rotations_world):
-            found[i + 1] = found[i] + quat.rotate(rotation, self.offsets[i + 1])
+        place(found, np.array(pose.rotations_world, np.float64, order="C"), self.offsets)
         return found
 
     def locals_of(self, pose: ChainPose) -> Quats:

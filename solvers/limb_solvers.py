@@ -108,7 +108,7 @@ def _torso(
     head = targets.position[ROLE["head"]]
     waist = float(targets.position_weight[ROLE["waist"]])
     hands = (targets.position[HANDS], targets.position_weight[HANDS])
-    tries = (config.tolerance_m, config.max_rounds, config.damping)
+    tries = (config.tolerance_m, config.max_rounds)
 
     def bend(joints: int, place: Points) -> None:
         n = joints + 1

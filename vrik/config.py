@@ -84,7 +84,7 @@ class SolveConfig:
     """Sweeps or rounds of one solver before it gives up."""
 
     damping: float = 0.05
-    """Damping of least squares near a straight spine. [m]"""
+    """Damping where a limb is solved by least squares, as a share of the largest singular value."""
 
     neck_limit_deg: float = 70.0
     """Largest angle between upper chest and neck. [deg]"""

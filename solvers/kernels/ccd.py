@@ -15,16 +15,8 @@ out of: it is then tried again from the middle of the joints' ranges.
 import math
 
 from solvers.kernels.ccd_joint import fold_joint, turn_joint
-from solvers.kernels.ccd_start import (
-    bring_inside,
-    copy_rows,
-    first_free,
-    length_after,
-    place,
-    start_anew,
-    swing_to_pole,
-    within_length,
-)
+from solvers.kernels.ccd_start import bring_inside, start_anew, swing_to_pole
+from solvers.kernels.chain import copy_rows, first_free, length_after, place, within_length
 from solvers.kernels.limits import constrain
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel

@@ -8,7 +8,7 @@ and first guess do.
 
 import math
 
-from solvers.kernels.ccd_start import first_free, place
+from solvers.kernels.chain import first_free, place
 from vrik.arrays import V3, Floats, Points, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import load4, qarc, qaxis, qmul, qunit, store4

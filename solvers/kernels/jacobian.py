@@ -9,7 +9,8 @@ Systems, Measurement and Control 108 (1986); Buss (2004), see ``jacobian_rows``.
 
 import math
 
-from solvers.kernels.jacobian_bend import bend, first_free, goal_within
+from solvers.kernels.chain import first_free
+from solvers.kernels.jacobian_bend import bend, goal_within
 from solvers.kernels.jacobian_rows import (
     DAMPED,
     DRIFT,

@@ -6,6 +6,7 @@ it the arc that fits; :func:`goal_within` keeps goals where a chain can be.
 
 import math
 
+from solvers.kernels.chain import first_free
 from solvers.kernels.limits import HINGE, KIND, axis_of, center_of, constrain
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel
@@ -17,15 +18,6 @@ KICK_RAD = 0.1
 
 NO_BEND = 1e-6
 """A chain whose joints are nearer to its line than this share of its length is straight."""
-
-
-@kernel
-def first_free(weights: Floats) -> int:
-    """The first joint that turns at all, or the last one."""
-    first = 0
-    while first < len(weights) - 1 and weights[first] <= 0.0:
-        first += 1
-    return first
 
 
 @kernel

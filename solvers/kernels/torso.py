@@ -2,9 +2,10 @@
 
 import math
 
-from solvers.kernels.ccd import solve as solve_ccd
+from solvers.kernels.ccd import descend
 from solvers.kernels.ccd_bow import SOFT, bow
-from solvers.kernels.dls import solve as solve_dls
+from solvers.kernels.chain import first_free, length_after, place, within_length
+from solvers.kernels.straighten import straighten
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import carry, load4, qarc, qaxis, qconj, qexp, qlog, qmul, qrot, qslerp, qunit, store4
@@ -15,7 +16,7 @@ LEFT_SHOULDER, RIGHT_SHOULDER = 6, 10
 SPINE_JOINTS = 6
 PULL_ROUNDS = 200
 """Pulls at chest and neck before giving up; most poses need a handful, two nearly straight arms many."""
-NO_PULL_M = 1e-6
+NO_PULL_M = 1e-7
 """A round that changes what both arms fall short by less than this gains nothing more. [m]"""
 STRETCH = 0.9995
 """An arm this near to straight is as long as it gets."""
@@ -31,6 +32,8 @@ SHORTEST_SPINE, LONGEST_SPINE = 0.92, 0.9995
 """Hips to head over the length of the spine's bones; in motion capture 99 of 100 frames are above 0.93."""
 FOLDED_SPINE = 0.6
 """The same where a tracker on the waist says so."""
+MAX_STEP_RAD = 0.5
+"""A joint of the spine turns by at most this much in a sweep."""
 BOW_RAD = 1.6
 """Between tracked ends each joint of the spine flexes forward by at most this much; 60 % need 1.05."""
 NECK_SHARE, NECK_BACK_RAD = 0.7, 0.09
@@ -154,17 +157,18 @@ def meet(
     target: V3,
     tolerance: float,
     sweeps: int,
-    damping: float,
     bow_share: float,
     scratch: Quats,
 ) -> None:
-    """Bring the tip of a piece of the spine onto ``target``: CCD, then DLS for what near-straight leaves.
+    """Bring the tip of a piece of the spine onto ``target`` by CCD.
 
-    Between two ends that are given (``bow_share`` 1) the spine bows forward instead, in the same way in
-    each frame. (m + 1, .) rows of joints, the last of them
-    the tip; scratch as in ``ccd.solve``.
+    Between two ends that are given (``bow_share`` 1) the spine bows forward instead, in the same way in each
+    frame, and least squares adds what a bow cannot: what is bent sideways straightens too. (m + 1, .) rows of
+    joints, the last of them the tip; scratch as in ``ccd.solve``.
     """
     m = len(positions) - 1
+    first = first_free(weights[:m])
+    total = length_after(offsets, first)
     if bow_share > 0.0:
         chest = load4(rotations, CHEST)
         front = qrot(chest, (0.0, 0.0, -1.0))
@@ -172,34 +176,32 @@ def meet(
         bow(positions, rotations[:m], offsets, weights[:m], target, front, side, BOW_RAD, bow_share)
         root = load3(positions, SPINE)
         near = add(root, scale(sub(target, root), 1.0 - 0.25 * SOFT))
-        if distance(root, load3(positions, m)) < distance(
-            root, near
-        ):  # what is bent sideways straightens too
-            solve_dls(positions, rotations, offsets, weights, near, tolerance, 0.3, sweeps, damping)
+        if distance(root, load3(positions, m)) < distance(root, near):
+            goal = within_length(load3(positions, first), total, near)
+            straighten(positions, rotations[:m], offsets, weights[:m], goal, tolerance, 4 * sweeps)
         return
-    solve_ccd(
+    place(positions, rotations[:m], offsets)
+    descend(
         positions,
         rotations[:m],
         offsets,
         weights[:m],
         limits[:m],
         load4(rotations, 0),
-        target,
+        within_length(load3(positions, first), total, target),
         (1.0, 0.0, 0.0, 0.0),
         0.0,
         (0.0, 0.0, 0.0),
         tolerance,
         0.0,
         sweeps,
-        0.5,
-        0.5,
+        MAX_STEP_RAD,
+        MAX_STEP_RAD,
         1.0,
-        0.0,
+        total,
         False,
         scratch,
     )
-    if distance(load3(positions, m), target) > tolerance:
-        solve_dls(positions, rotations, offsets, weights, target, tolerance, 0.3, sweeps, damping)
 
 
 @kernel
@@ -283,7 +285,6 @@ def solve(
     limits: Floats,
     tolerance: float,
     sweeps: int,
-    damping: float,
     scratch: Quats,
     positions: Points,
     rotations: Quats,
@@ -297,35 +298,24 @@ def solve(
     """
     begin(pelvis, pelvis_turn, chest_turn, head, head_turn, waist_weight, offsets, positions, rotations)
     n = SPINE_JOINTS
-    meet(
-        positions[:n],
-        rotations[:n],
-        offsets[:n],
-        weights,
-        limits,
-        head,
-        tolerance,
-        sweeps,
-        damping,
-        waist_weight,
-        scratch,
-    )
-    shift_to(positions, n, head)
-    if draw_along(hands, hand_weights, offsets, positions, rotations):
-        chest_joint = load3(positions, UPPER_CHEST)
-        n = UPPER_CHEST + 1
+    tip = head
+    for part in range(2):  # the whole spine, then what is below a chest that was drawn along
         meet(
             positions[:n],
             rotations[:n],
             offsets[:n],
             weights[:n],
             limits[:n],
-            chest_joint,
+            tip,
             tolerance,
             sweeps,
-            damping,
             waist_weight,
             scratch,
         )
-        shift_to(positions, n, chest_joint)
-        place_collars(hands, hand_weights, offsets, positions, rotations)
+        shift_to(positions, n, tip)
+        if part == 1:
+            place_collars(hands, hand_weights, offsets, positions, rotations)
+        elif not draw_along(hands, hand_weights, offsets, positions, rotations):
+            break
+        n = UPPER_CHEST + 1
+        tip = load3(positions, UPPER_CHEST)

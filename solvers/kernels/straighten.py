@@ -1,15 +1,18 @@
-"""Damped least squares: all joints turn together, each as far as it helps, damped where they cannot help.
+"""Damped least squares for a place alone and joints that turn freely: the 3x3 case, in closed form.
+
+``solvers.jacobian`` is the general solver, with hinges, limits and rotations; this one is for the last bit
+that a bow leaves, inside the compiled body. Each joint has three world axes, so joint i adds
+w_i^2 (|r|^2 I - r r^T) to J J^T, where r runs from the joint to the tip: six numbers (xx, yy, zz, xy, xz,
+yz).
 
 Sources: Wampler, IEEE Trans. Systems, Man and Cybernetics 16 (1986), for the damped step; Nakamura &
 Hanafusa, "Inverse kinematic solutions with singularity robustness for robot manipulator control", ASME
-J. Dynamic Systems, Measurement and Control 108 (1986), for damping that follows the smallest singular
-value. Each joint has three world axes, so joint i adds w_i^2 (|r|^2 I - r r^T) to J J^T, where r runs
-from the joint to the tip: a 3x3 matrix in closed form, six numbers (xx, yy, zz, xy, xz, yz) here.
+J. Dynamic Systems, Measurement and Control 108 (1986), for damping that follows the smallest singular value.
 """
 
 import math
 
-from solvers.kernels.chain import NEAR, NO_GAIN, bend_off_line, place_joints, within_length
+from solvers.kernels.chain import place
 from vrik.arrays import V3, Floats, Points, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import load4, qexp, qmul, qrot, qunit, store4
@@ -27,82 +30,77 @@ HALVINGS = 8
 STILL = 1e-9
 """A step in which no joint turns more than this goes nowhere. [rad]"""
 
+NO_GAIN = 0.01
+"""A step that gains less than this share of the tolerance is not worth another one."""
+
+DAMPING = 0.05
+"""At a full singularity, as a share of the largest singular value."""
+
+MAX_STEP_RAD = 0.3
+"""No joint turns farther in one step; a longer step is shortened as a whole. [rad]"""
+
 
 @kernel
-def solve(
-    positions: Points,
+def straighten(
+    points: Points,
     rotations: Quats,
     offsets: Points,
     weights: Floats,
     target: V3,
     tolerance: float,
-    max_step_rad: float,
     max_steps: int,
-    damping: float,
 ) -> int:
     """Turn the joints in place until the tip is on ``target``; returns the steps used.
 
-    The chain is as in ``kernels/chain.py``. weights (n,): 0 is rigid, 1 free. ``damping`` is that at a
-    full singularity, as a share of the largest singular value. The miss never grows from step to step,
-    except once, when a chain on the line to its target is bent off it.
+    points (m + 1, 3), rotations (m, 4), weights (m,). The miss never grows from step to step.
     """
-    tip = len(positions) - 1
-    place_joints(positions, rotations, offsets)
-    goal = within_length(positions, offsets, weights, target)
-    bent = False
+    tip = len(rotations)
+    place(points, rotations, offsets)
     before = math.inf
     for step in range(max_steps):
-        miss = sub(goal, load3(positions, tip))
-        if distance(load3(positions, tip), target) <= tolerance or length(miss) <= NEAR * tolerance:
-            return step
-        if before - length(miss) < NO_GAIN * tolerance:  # full stretch is neared ever more slowly
+        miss = sub(target, load3(points, tip))
+        if length(miss) <= tolerance or before - length(miss) < NO_GAIN * tolerance:
             return step
         before = length(miss)
-        pull = damped_pull(positions, weights, miss, damping)
-        largest = largest_turn(positions, weights, pull)
+        pull = damped_pull(points, weights, miss)
+        largest = largest_turn(points, weights, pull)
         if largest < STILL:
-            if bent:
-                return step
-            bent = True
-            before = math.inf
-            bend_off_line(positions, rotations, offsets, weights, target, max_step_rad)
-            place_joints(positions, rotations, offsets)
-            continue
-        share = min(1.0, max_step_rad / largest)
+            return step
+        share = min(1.0, MAX_STEP_RAD / largest)
         halvings = 0
         while halvings < HALVINGS and not (
-            distance(tip_after(positions, rotations, offsets, weights, pull, share), goal) < length(miss)
+            distance(tip_after(points, rotations, offsets, weights, pull, share), target) < length(miss)
         ):
             share *= 0.5
             halvings += 1
         if halvings == HALVINGS:
             return step + 1
-        advance(positions, rotations, offsets, weights, pull, share)
+        advance(points, rotations, offsets, weights, pull, share)
     return max_steps
 
 
 @kernel
-def damped_pull(positions: Points, weights: Floats, miss: V3, damping: float) -> V3:
+def damped_pull(points: Points, weights: Floats, miss: V3) -> V3:
     """The y of (J J^T + lambda^2 I) y = ``miss``; joint i then turns by w_i^2 (r_i x y). [1/m]
 
-    lambda grows from 0 to ``damping`` times the largest singular value as the smallest one goes from
+    lambda grows from 0 to ``DAMPING`` times the largest singular value as the smallest one goes from
     ``SINGULAR`` of the largest to 0.
     """
-    m = gram(positions, weights, len(positions))
+    m = gram(points, weights, len(points))
     small, large = outer_eigenvalues(m)
     floor = FLOOR * (m[0] + m[1] + m[2]) + 1e-18
     border = SINGULAR * SINGULAR * large
     square = floor
     if small < border:
         lack = 1.0 - math.sqrt(small / border)
-        square += damping * damping * large * lack * lack
+        square += DAMPING * DAMPING * large * lack * lack
     return solve_symmetric(m, square, miss)
 
 
 @kernel
-def gram(positions: Points, weights: Floats, n: int) -> tuple[float, float, float, float, float, float]:
+def gram(points: Points, weights: Floats, n: int) -> tuple[float, float, float, float, float, float]:
     """J J^T of the first ``n`` joints, the last of them the tip: (xx, yy, zz, xy, xz, yz). [m^2]"""
-    tip = load3(positions, n - 1)
+    tip = load3(points, n - 1)
     xx = 0.0
     yy = 0.0
     zz = 0.0
@@ -110,7 +108,7 @@ def gram(positions: Points, weights: Floats, n: int) -> tuple[float, float, floa
     xz = 0.0
     yz = 0.0
     for i in range(n - 1):
-        r = scale(sub(tip, load3(positions, i)), weights[i])
+        r = scale(sub(tip, load3(points, i)), weights[i])
         xx += r[1] * r[1] + r[2] * r[2]
         yy += r[0] * r[0] + r[2] * r[2]
         zz += r[0] * r[0] + r[1] * r[1]
@@ -118,12 +116,6 @@ def gram(positions: Points, weights: Floats, n: int) -> tuple[float, float, floa
         xz -= r[0] * r[2]
         yz -= r[1] * r[2]
     return (xx, yy, zz, xy, xz, yz)
-
-
-@kernel
-def smallest_singular_value(positions: Points, weights: Floats, n: int) -> float:
-    """How far one radian moves the tip in the direction it moves worst; 0 for a straight chain. [m]"""
-    return math.sqrt(outer_eigenvalues(gram(positions, weights, n))[0])
 
 
 @kernel
@@ -165,27 +157,27 @@ def solve_symmetric(m: tuple[float, float, float, float, float, float], extra: f
 
 
 @kernel
-def largest_turn(positions: Points, weights: Floats, pull: V3) -> float:
+def largest_turn(points: Points, weights: Floats, pull: V3) -> float:
     """The largest turn of a joint in the whole step. [rad]"""
-    tip = load3(positions, len(positions) - 1)
+    tip = load3(points, len(points) - 1)
     largest = 0.0
-    for i in range(len(positions) - 1):
-        r = sub(tip, load3(positions, i))
+    for i in range(len(points) - 1):
+        r = sub(tip, load3(points, i))
         largest = max(largest, weights[i] * weights[i] * length(cross(r, pull)))
     return largest
 
 
 @kernel
 def tip_after(
-    positions: Points, rotations: Quats, offsets: Points, weights: Floats, pull: V3, share: float
+    points: Points, rotations: Quats, offsets: Points, weights: Floats, pull: V3, share: float
 ) -> V3:
     """Where the tip would be after ``share`` of the step."""
-    n = len(positions)
-    tip = load3(positions, n - 1)
+    n = len(points)
+    tip = load3(points, n - 1)
     turn = (1.0, 0.0, 0.0, 0.0)
-    at = load3(positions, 0)
+    at = load3(points, 0)
     for i in range(n - 1):
-        r = sub(tip, load3(positions, i))
+        r = sub(tip, load3(points, i))
         turn = qmul(turn, qexp(scale(cross(r, pull), share * weights[i] * weights[i])))
         at = add(at, qrot(turn, qrot(load4(rotations, i), load3(offsets, i + 1))))
     return at
@@ -193,17 +185,17 @@ def tip_after(
 
 @kernel
 def advance(
-    positions: Points, rotations: Quats, offsets: Points, weights: Floats, pull: V3, share: float
+    points: Points, rotations: Quats, offsets: Points, weights: Floats, pull: V3, share: float
 ) -> None:
     """Make ``share`` of the step, joints turning together."""
-    n = len(positions)
-    tip = load3(positions, n - 1)
+    n = len(points)
+    tip = load3(points, n - 1)
     turn = (1.0, 0.0, 0.0, 0.0)
-    at = load3(positions, 0)
+    at = load3(points, 0)
     for i in range(n - 1):
-        r = sub(tip, load3(positions, i))
+        r = sub(tip, load3(points, i))
         turn = qunit(qmul(turn, qexp(scale(cross(r, pull), share * weights[i] * weights[i]))))
         store4(rotations, i, qunit(qmul(turn, load4(rotations, i))))
-        store3(positions, i, at)
+        store3(points, i, at)
         at = add(at, qrot(load4(rotations, i), load3(offsets, i + 1)))
-    store3(positions, n - 1, at)
+    store3(points, n - 1, at)
