@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from solvers.features import FEATURES_VERSION, NAMES
+from solvers.features import FEATURES_VERSION, NAMES, mirror_columns
 from solvers.guess import Guess
 from solvers.kernels import fitted as _kernels
 from solvers.prior import Prior, RulesPrior
@@ -17,11 +17,14 @@ from vrik.arrays import Floats, Points
 from vrik.body import BodyModel
 from vrik.errors import PriorError
 from vrik.frames import BodyTargets
-from vrik.skeleton import BONES
+from vrik.skeleton import BONES, MIRROR
 
 FORMAT = "vrik.prior/1"
 SHIPPED = Path(__file__).parent / "data" / "prior.npz"
 """The weights that come with vrik (docs/prior.md)."""
+
+COLUMNS, SIGNS = mirror_columns()
+FLIP = np.array([-1.0, 1.0, 1.0])
 
 ARRAYS = ("low", "high", "w0", "b0", "w1", "b1", "w2", "b2")
 TEXTS = ("format", "features_version", "subjects", "credit", "settings", "checksum")
@@ -113,8 +116,15 @@ class FittedPrior:
     def joints(self, features: Floats) -> Points:
         """What the network says: (..., f) features to (..., 22, 3) joints in the order of ``BONES``.
 
-        Seen from the head joint, in the axes of its heading, over stature.
+        Seen from the head joint, in the axes of its heading, over stature. The network is asked about the
+        mirror image as well, and the mean taken: left and right are treated alike, and errors shrink.
         """
+        seen, mirrored = self._network(features), self._network(features[..., COLUMNS] * SIGNS)
+        joints: Points = 0.5 * (seen + mirrored[..., MIRROR, :] * FLIP)
+        return joints
+
+    def _network(self, features: Floats) -> Points:
+        """One answer, as it comes."""
         a = self._arrays
         x = np.minimum(np.maximum(features.astype(np.float32), a["low"]), a["high"])
         x = _silu(x @ a["w0"] + a["b0"])

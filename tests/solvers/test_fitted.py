@@ -22,7 +22,7 @@ from vrik.errors import PriorError
 from vrik.frames import ROLES, BodyTargets
 from vrik.pipeline import Pipeline
 from vrik.pose import Pose
-from vrik.skeleton import BONE
+from vrik.skeleton import BONE, MIRROR
 
 N = len(ROLES)
 
@@ -192,6 +192,23 @@ def test_place_heading_and_floor_do_not_matter(
     np.testing.assert_allclose(there.ankle_position, T.apply(here.ankle_position), atol=1e-4)
     turned = quat.multiply(T.rotation, here.chest_rotation)
     assert quat.angle(there.chest_rotation, turned) < 1e-3
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_mirror_guesses_mirrored(person: Any, shipped: FittedPrior, seed: int) -> None:
+    wearer = person()
+    position, rotation = wearer.plausible(np.random.default_rng(seed))
+    point, turn = np.array([-1.0, 1.0, 1.0]), np.array([1.0, 1.0, -1.0, -1.0])
+    other_p, other_q = position[MIRROR] * point, rotation[MIRROR] * turn
+
+    out = guessed(shipped, wearer, position, rotation)
+    mirror = guessed(shipped, wearer, other_p, other_q)
+
+    np.testing.assert_allclose(mirror.pelvis_position * point, out.pelvis_position, atol=1e-5)
+    np.testing.assert_allclose(mirror.ankle_position[::-1] * point, out.ankle_position, atol=1e-5)
+    np.testing.assert_allclose(mirror.elbow_pole[::-1] * point, out.elbow_pole, atol=1e-3)
+    assert quat.angle(mirror.chest_rotation * turn, out.chest_rotation) < 1e-4
 
 
 def test_trackers_on_waist_and_chest_replace_their_guess(person: Any, shipped: FittedPrior) -> None:
