@@ -91,7 +91,22 @@ class BodySolver:
 
             pose_with(body, config, targets, guess, self.floor_y, self._spine, scratch, out)
             return out
-        _kernels.solve(
+        _kernels.torso(
+            body.offsets,
+            targets.position,
+            targets.rotation,
+            targets.position_weight,
+            guess.pelvis_position[None],
+            guess.pelvis_rotation[None],
+            guess.chest_rotation[None],
+            *self._spine,
+            config.tolerance_m,
+            config.max_rounds,
+            scratch.turns,
+            scratch.spine,
+            out.position,
+        )
+        _kernels.limbs(
             PARENTS,
             body.offsets,
             body.tpose,
@@ -99,15 +114,11 @@ class BodySolver:
             targets.position,
             targets.rotation,
             targets.position_weight,
-            guess.pelvis_position[None],
-            guess.pelvis_rotation[None],
-            guess.chest_rotation[None],
             guess.ankle_position,
             guess.foot_rotation,
             guess.elbow_pole,
             guess.knee_pole,
             self.floor_y,
-            *self._spine,
             config.tolerance_m,
             config.max_rounds,
             scratch.last_twist,
@@ -115,7 +126,6 @@ class BodySolver:
             scratch.lengths,
             scratch.goal,
             scratch.turns,
-            scratch.spine,
             out.position,
             out.rotation,
             out.local_rotation,

@@ -39,43 +39,23 @@ def finish(
 
 
 @kernel
-def pose(
-    parents: Ints,
+def pose_torso(
     offsets: Points,
-    tpose: Points,
-    role_bones: Ints,
     position: Points,
     rotation: Quats,
     weight: Floats,
     pelvis_position: Points,
     pelvis_rotation: Quats,
     chest_rotation: Quats,
-    ankle_position: Points,
-    foot_rotation: Quats,
-    elbow_pole: Points,
-    knee_pole: Points,
-    floor_y: float,
     spine_weights: Floats,
     spine_limits: Floats,
     tolerance: float,
     sweeps: int,
-    last_twist: Floats,
-    joints: Points,
-    lengths: Floats,
-    goal: Points,
     turns: Quats,
     spine_scratch: Quats,
     positions: Points,
-    rotations: Quats,
-    local_rotations: Quats,
-    reach_error: Floats,
 ) -> None:
-    """Pose the body in place: positions (22, 3), rotations and local_rotations (22, 4), reach_error (13,).
-
-    position, rotation, weight: role targets, (13, .). The guess is as in ``solvers.guess.Guess``.
-    ``rotations`` and ``local_rotations`` hold the frame before on entry. last_twist (2,) is remembered;
-    joints (3, 3), lengths (2,), goal (2, 3) and turns (22, 4) are scratch. Lengths in metres.
-    """
+    """Hips to head and collar bones, into ``positions`` and ``turns``; arguments as in :func:`pose`."""
     solve_torso(
         load3(pelvis_position, 0),
         load4(pelvis_rotation, 0),
@@ -94,6 +74,35 @@ def pose(
         positions,
         turns,
     )
+
+
+@kernel
+def pose_limbs(
+    parents: Ints,
+    offsets: Points,
+    tpose: Points,
+    role_bones: Ints,
+    position: Points,
+    rotation: Quats,
+    weight: Floats,
+    ankle_position: Points,
+    foot_rotation: Quats,
+    elbow_pole: Points,
+    knee_pole: Points,
+    floor_y: float,
+    tolerance: float,
+    sweeps: int,
+    last_twist: Floats,
+    joints: Points,
+    lengths: Floats,
+    goal: Points,
+    turns: Quats,
+    positions: Points,
+    rotations: Quats,
+    local_rotations: Quats,
+    reach_error: Floats,
+) -> None:
+    """Arms and legs on a torso that is placed, and the end; arguments as in :func:`pose`."""
     for side in range(2):
         solve_arm(
             side,
@@ -143,8 +152,89 @@ def pose(
     )
 
 
-solve = entry(pose)
-"""One body, called from Python."""
+@kernel
+def pose(
+    parents: Ints,
+    offsets: Points,
+    tpose: Points,
+    role_bones: Ints,
+    position: Points,
+    rotation: Quats,
+    weight: Floats,
+    pelvis_position: Points,
+    pelvis_rotation: Quats,
+    chest_rotation: Quats,
+    ankle_position: Points,
+    foot_rotation: Quats,
+    elbow_pole: Points,
+    knee_pole: Points,
+    floor_y: float,
+    spine_weights: Floats,
+    spine_limits: Floats,
+    tolerance: float,
+    sweeps: int,
+    last_twist: Floats,
+    joints: Points,
+    lengths: Floats,
+    goal: Points,
+    turns: Quats,
+    spine_scratch: Quats,
+    positions: Points,
+    rotations: Quats,
+    local_rotations: Quats,
+    reach_error: Floats,
+) -> None:
+    """Pose the body in place: positions (22, 3), rotations and local_rotations (22, 4), reach_error (13,).
+
+    position, rotation, weight: role targets, (13, .). The guess is as in ``solvers.guess.Guess``.
+    ``rotations`` and ``local_rotations`` hold the frame before on entry. last_twist (2,) is remembered;
+    joints (3, 3), lengths (2,), goal (2, 3) and turns (22, 4) are scratch. Lengths in metres.
+    """
+    pose_torso(
+        offsets,
+        position,
+        rotation,
+        weight,
+        pelvis_position,
+        pelvis_rotation,
+        chest_rotation,
+        spine_weights,
+        spine_limits,
+        tolerance,
+        sweeps,
+        turns,
+        spine_scratch,
+        positions,
+    )
+    pose_limbs(
+        parents,
+        offsets,
+        tpose,
+        role_bones,
+        position,
+        rotation,
+        weight,
+        ankle_position,
+        foot_rotation,
+        elbow_pole,
+        knee_pole,
+        floor_y,
+        tolerance,
+        sweeps,
+        last_twist,
+        joints,
+        lengths,
+        goal,
+        turns,
+        positions,
+        rotations,
+        local_rotations,
+        reach_error,
+    )
+
+
+torso, limbs = entry(pose_torso), entry(pose_limbs)
+"""One body, called from Python: two halves, which two processes can compile at the same time."""
 
 
 @entry
