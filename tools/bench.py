@@ -1,11 +1,12 @@
 """All speed figures that the README states, measured here and now.
 
-    python tools/bench.py                     every part, about two minutes on two cores
+    python tools/bench.py                     every part, about five minutes on two cores
     python tools/bench.py --only start vmc    some of them
     python tools/bench.py --json              one JSON document
 
 Parts: ``start`` (help, first compilation, first datagram), ``pipeline`` (one step, reading),
-``recordings`` (reading each kind of file), ``vmc`` (encoding a frame against python-osc).
+``recordings`` (reading each kind of file), ``solvers`` (targets met and times; ``bench_solvers.py`` has more
+targets and the tables of the docs), ``vmc`` (encoding a frame against python-osc).
 
 Medians and percentiles; ratios are taken within one run, for shared machines are noisy.
 """
@@ -24,12 +25,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools import bench_pipeline, bench_recordings, bench_start, bench_vmc
+from tools import bench_pipeline, bench_recordings, bench_solvers, bench_start, bench_vmc, solver_table
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "start": lambda: asdict(bench_start.measure(rounds=15)),
     "pipeline": bench_pipeline.measure,
     "recordings": bench_recordings.measure,
+    "solvers": lambda: bench_solvers.measure(targets=5000),
     "vmc": lambda: bench_vmc.measure(rounds=300),
 }
 
@@ -49,7 +51,10 @@ def main() -> int:
         print(json.dumps(figures, indent=2))
     else:
         for part, values in figures.items():
-            _print(part, values)
+            if part == "solvers":
+                print(solver_table.text(values))
+            else:
+                _print(part, values)
     return 0 if figures.get("vmc", {}).get("same_bytes", True) else 1
 
 
