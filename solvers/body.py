@@ -51,6 +51,10 @@ class BodySolver:
             )
         stepping = config.stepping
         self._stepping = replace(stepping, lead_s=0.0) if self.prior.feet_lead else stepping
+        self._offsets, self._tpose = (
+            np.array(body.offsets),
+            np.array(body.tpose),
+        )  # writable: one machine code
         self._spine = spine_of(config)
         self._compiled = (config.arm_solver, config.leg_solver, config.spine_solver) == COMPILED
         if not self._compiled:
@@ -89,10 +93,11 @@ class BodySolver:
         if not self._compiled:
             from solvers.limb_solvers import pose_with
 
-            pose_with(body, config, targets, guess, self.floor_y, self._spine, scratch, out)
+            lengths = (self._offsets, self._tpose)
+            pose_with(lengths, config, targets, guess, self.floor_y, self._spine, scratch, out)
             return out
         _kernels.torso(
-            body.offsets,
+            self._offsets,
             targets.position,
             targets.rotation,
             targets.position_weight,
@@ -108,8 +113,8 @@ class BodySolver:
         )
         _kernels.limbs(
             PARENTS,
-            body.offsets,
-            body.tpose,
+            self._offsets,
+            self._tpose,
             ROLE_BONES,
             targets.position,
             targets.rotation,

@@ -18,7 +18,6 @@ from solvers.kernels.fabrik import reach, turn_to_pole
 from solvers.registry import find_solver, solve_chain
 from vrik import quat
 from vrik.arrays import Floats, Points, Quats
-from vrik.body import BodyModel
 from vrik.config import SolveConfig
 from vrik.frames import ROLE, ROLE_BONES, BodyTargets
 from vrik.skeleton import BONE, PARENTS
@@ -40,7 +39,7 @@ def check_solvers(config: SolveConfig) -> None:
 
 
 def pose_with(
-    body: BodyModel,
+    lengths: tuple[Points, Points],
     config: SolveConfig,
     targets: BodyTargets,
     guess: Guess,
@@ -52,7 +51,7 @@ def pose_with(
     """Pose a body in place, as ``kernels.body.pose`` does, with the solvers that ``config`` names.
 
     Args:
-        body: Lengths.
+        lengths: (22, 3) offsets and (22, 3) T-pose of the body. [m]
         config: Solvers and tolerance.
         targets: Role targets.
         guess: The other goals.
@@ -61,12 +60,12 @@ def pose_with(
         scratch: Worked in; ``last_twist`` is remembered.
         solved: The frame before, overwritten.
     """
-    offsets, positions, turns = body.offsets, solved.position, scratch.turns
+    (offsets, tpose), positions, turns = lengths, solved.position, scratch.turns
     _torso(offsets, config, targets, guess, spine, scratch, positions)
     chain_config = _chain_config(config)
     role = (targets.position, targets.rotation, targets.position_weight)
     work = (scratch.joints, scratch.lengths, scratch.goal)
-    ankle, toes = float(body.tpose[BONE["leftFoot"], 1]), float(body.tpose[BONE["leftToes"], 1])
+    ankle, toes = float(tpose[BONE["leftFoot"], 1]), float(tpose[BONE["leftToes"], 1])
     feet = (guess.ankle_position, guess.foot_rotation, guess.knee_pole)
     for side in range(2):
         limbs.arm_goal(side, offsets, *role, guess.elbow_pole, *work, positions, turns)

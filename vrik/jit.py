@@ -66,6 +66,7 @@ def kernel(function: F) -> F:
         compiled = numba.njit(cache=keep, nogil=True, error_model="numpy")(function)
     if keep:
         _forgive_damaged_cache(compiled)
+    _take_any_number(compiled)
     _python[compiled] = python
     _digests[compiled] = digest
     return cast(F, compiled)
@@ -254,6 +255,19 @@ def _writable(folder: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def _take_any_number(compiled: Any) -> None:
+    """Let ``load3(rows, 0)`` and ``load3(rows, 1)`` be one function: numba makes one for each literal."""
+    from numba.core.types import unliteral  # type: ignore[attr-defined]  # numba has no types
+
+    template = compiled.get_call_template
+
+    def for_plain_types(args: Any, kws: Any) -> Any:
+        plain_kws = {name: unliteral(arg) for name, arg in dict(kws).items()}
+        return template(tuple(unliteral(arg) for arg in args), plain_kws)
+
+    compiled.get_call_template = for_plain_types
 
 
 def _forgive_damaged_cache(compiled: Any) -> None:
