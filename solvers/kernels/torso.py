@@ -5,7 +5,7 @@ import math
 from solvers.kernels.ccd import descend
 from solvers.kernels.ccd_bow import SOFT, bow
 from solvers.kernels.chain import first_free, length_after, place, within_length
-from solvers.kernels.straighten import straighten
+from solvers.kernels.unbend import unbend
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import carry, load4, qarc, qaxis, qconj, qexp, qlog, qmul, qrot, qslerp, qunit, store4
@@ -163,8 +163,8 @@ def meet(
     """Bring the tip of a piece of the spine onto ``target`` by CCD.
 
     Between two ends that are given (``bow_share`` 1) the spine bows forward instead, in the same way in each
-    frame, and least squares adds what a bow cannot: what is bent sideways straightens too. (m + 1, .) rows of
-    joints, the last of them the tip; scratch as in ``ccd.solve``.
+    frame, and what is bent sideways straightens as far as it must. (m + 1, .) rows of joints, the last of
+    them the tip; scratch as in ``ccd.solve``.
     """
     m = len(positions) - 1
     first = first_free(weights[:m])
@@ -174,11 +174,10 @@ def meet(
         front = qrot(chest, (0.0, 0.0, -1.0))
         side = qrot(chest, (-1.0, 0.0, 0.0))
         bow(positions, rotations[:m], offsets, weights[:m], target, front, side, BOW_RAD, bow_share)
-        root = load3(positions, SPINE)
-        near = add(root, scale(sub(target, root), 1.0 - 0.25 * SOFT))
-        if distance(root, load3(positions, m)) < distance(root, near):
-            goal = within_length(load3(positions, first), total, near)
-            straighten(positions, rotations[:m], offsets, weights[:m], goal, tolerance, 4 * sweeps)
+        root = load3(positions, first)
+        wanted = (1.0 - 0.25 * SOFT) * min(distance(root, target), total)
+        if distance(root, load3(positions, m)) < wanted:
+            unbend(positions, rotations[:m], offsets, first, target, wanted, scratch)
         return
     place(positions, rotations[:m], offsets)
     descend(
