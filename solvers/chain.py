@@ -11,6 +11,7 @@ out of skeletons whose rest rotations are anything.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from solvers.config import ChainConfig
 from solvers.kernels.chain import place
+from solvers.kernels.limits import LIMIT_WIDTH
 from solvers.limits import Limit, pack_limits
 from vrik import quat
 from vrik.arrays import Q4, V3, Floats, Points, Quat, Quats, Vec3
@@ -78,7 +80,7 @@ class Chain:
         if limits is None:
             rows = pack_limits([None] * m)
         elif isinstance(limits, np.ndarray):
-            rows = np.array(limits, np.float64)
+            rows = checked_rows("limits", limits, LIMIT_WIDTH, at_least=1)
         else:
             rows = pack_limits(limits)
         if rows.shape[0] != m:
@@ -182,8 +184,13 @@ class Target:
 
     @property
     def turn_weight(self) -> float:
-        """``rotation_weight``, or 0 without a rotation."""
-        return 0.0 if self.rotation is None else self.rotation_weight
+        """``rotation_weight``, or 0 without a rotation; ValueError when it is negative or not finite."""
+        return 0.0 if self.rotation is None else checked_weight("rotation_weight", self.rotation_weight)
+
+    @property
+    def place_weight(self) -> float:
+        """``weight``; ValueError when it is negative or not finite."""
+        return checked_weight("weight", self.weight)
 
     @property
     def side(self) -> V3:
@@ -238,12 +245,12 @@ def judged(
     """Judge solved rotations: is the tip on the target, and could bones of these lengths reach it at all."""
     pose = replace(start, rotations_world=rotations_world)
     points = chain.points(pose)
-    goal = np.asarray(target.position, np.float64)
-    residual = float(np.linalg.norm(points[-1] - goal))
+    goal = target.point
+    residual = math.dist(points[-1], goal)
     turned = 0.0
     if target.turn_weight > 0.0:
         turned = float(quat.angle(rotations_world[-1], np.array(target.turn)))
-    away = float(np.linalg.norm(points[0] - goal))
+    away = math.dist(points[0], goal)
     lengths = chain.lengths
     total = float(lengths.sum())
     reason: StopReason = "max_rounds" if rounds >= config.max_rounds else "no_progress"
@@ -278,6 +285,13 @@ def checked_values(name: str, values: ArrayLike, count: int, *, largest: float =
     if not np.isfinite(copy).all() or (copy < 0.0).any() or (copy > largest).any():
         raise ValueError(f"{name} must be finite and from 0 to {largest:g}")
     return copy
+
+
+def checked_weight(name: str, weight: float) -> float:
+    """A weight as a float; ValueError when it is negative or not finite."""
+    if not 0.0 <= weight < math.inf:
+        raise ValueError(f"{name} is {weight}; it must be finite and not negative")
+    return float(weight)
 
 
 def checked_vector(name: str, vector: ArrayLike) -> V3:

@@ -1,11 +1,16 @@
 """Settings of the chain solvers. Imports neither numpy nor numba, so that ``vrik --help`` stays quick."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
 class ChainConfig:
-    """How a chain is solved and when to stop; each solver reads what concerns it (see docs/solvers.md)."""
+    """How a chain is solved and when to stop; each solver reads what concerns it (see docs/solvers.md).
+
+    Raises:
+        ValueError: If a setting is negative or not finite.
+    """
 
     tolerance_m: float = 1e-4
     """Tip-to-target distance that counts as reached. [m]"""
@@ -51,3 +56,9 @@ class ChainConfig:
 
     max_stretch: float = 1.0
     """Two-bone: bones may become this much longer to meet a target out of reach; 1 is never."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{field.name} is {value}; it must be finite and not negative")

@@ -59,7 +59,7 @@ def solve(chain: Chain, start: ChainPose, target: Target, config: ChainConfig) -
         base,
         target.point,
         target.turn,
-        float(target.turn_weight / max(target.weight, 1e-9)),
+        float(target.turn_weight / max(target.place_weight, 1e-9)),
         target.side,
         float(config.tolerance_m),
         float(config.tolerance_rad),

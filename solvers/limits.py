@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from solvers.kernels import limits as kernels
-from vrik.arrays import V3, Floats, Quat
+from vrik.arrays import Q4, V3, Floats, Quat
 
 Wxyz: TypeAlias = tuple[float, float, float, float]
 
@@ -79,27 +80,26 @@ def pack_limits(limits: Sequence[Limit]) -> Floats:
 
 
 def clamp_rotation(local: Quat, limit: Limit) -> Quat:
-    """The parent-relative rotation (4,) that ``limit`` allows and that keeps most of ``local``."""
-    q = np.asarray(local, np.float64)
-    w, x, y, z = (float(v) for v in q / np.linalg.norm(q))
-    return np.array(kernels.clamp((w, x, y, z), pack_limits([limit]), 0))
+    """The parent-relative rotation (4,) that ``limit`` allows and that keeps most of ``local``.
+
+    ValueError when ``local`` is no rotation.
+    """
+    return np.array(kernels.clamp(_four(local), pack_limits([limit]), 0))
 
 
 def limit_excess(local: Quat, limit: Limit) -> float:
-    """How far a parent-relative rotation (4,) is outside of ``limit``; 0 inside. [rad]"""
-    q = np.asarray(local, np.float64)
-    w, x, y, z = (float(v) for v in q / np.linalg.norm(q))
-    return float(kernels.excess((w, x, y, z), pack_limits([limit]), 0))
+    """How far a parent-relative rotation (4,) is outside of ``limit``; 0 inside. [rad]
+
+    ValueError when ``local`` is no rotation.
+    """
+    return float(kernels.excess(_four(local), pack_limits([limit]), 0))
 
 
 def _row(limit: Hinge | SwingTwist) -> Floats:
     row = np.zeros(kernels.LIMIT_WIDTH)
     axis = _unit("axis", limit.axis)
-    center = np.asarray(limit.center, np.float64)
-    if center.shape != (4,) or not np.isfinite(center).all() or np.linalg.norm(center) < 1e-9:
-        raise ValueError(f"center is no rotation: {limit.center}")
     row[kernels.AXIS : kernels.AXIS + 3] = axis
-    row[kernels.CENTER : kernels.CENTER + 4] = center / np.linalg.norm(center)
+    row[kernels.CENTER : kernels.CENTER + 4] = _four(limit.center, "center")
     row[kernels.SOFT] = limit.soft_rad
     if isinstance(limit, Hinge):
         row[kernels.KIND] = kernels.HINGE
@@ -115,6 +115,14 @@ def _row(limit: Hinge | SwingTwist) -> Floats:
     if not np.isfinite(row).all() or low > high or row[kernels.SOFT :].min() < 0.0 or min(row[10:12]) < 0.0:
         raise ValueError(f"a range is upside down, negative or not finite: {limit}")
     return row
+
+
+def _four(rotation: ArrayLike, name: str = "local") -> Q4:
+    q = np.asarray(rotation, np.float64)
+    if q.shape != (4,) or not np.isfinite(q).all() or np.linalg.norm(q) < 1e-9:
+        raise ValueError(f"{name} is no rotation: {rotation!r}")
+    w, x, y, z = (float(v) for v in q / np.linalg.norm(q))
+    return (w, x, y, z)
 
 
 def _unit(name: str, vector: V3) -> Floats:

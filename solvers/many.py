@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.chain import Chain, ChainPose, ChainSolver, Target
+from solvers.chain import Chain, ChainPose, ChainSolver, Target, checked_weight
 from solvers.config import ChainConfig
 from solvers.fabrik import scratch_for
 from solvers.kernels import many as kernels
@@ -112,7 +112,7 @@ def solve_many(
             "offsets", np.tile(chain.offsets, (n, 1, 1)) if offsets is None else offsets, (n, m + 1, 3)
         ),
     }
-    turn_weight = 0.0 if target_rotations is None else float(rotation_weight)
+    turn_weight = 0.0 if target_rotations is None else checked_weight("rotation_weight", rotation_weight)
     loop = _loop(chain, solver, turn_weight, config)
     if loop is None:
         return _row_by_row(chain, given, turn_weight, solver, config)

@@ -6,6 +6,7 @@ one period late and never jumps.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -14,11 +15,12 @@ import numpy as np
 from solvers.blend import blend
 from solvers.chain import Chain, ChainPose, ChainSolution, Target
 from vrik import quat
+from vrik.arrays import V3
 
 
 @dataclass(frozen=True, slots=True)
 class OnDemandConfig:
-    """When a chain is solved anew."""
+    """When a chain is solved anew; ValueError for a setting below zero or a phase above 1."""
 
     still_m: float = 0.0
     """Skip while target and root have moved less than this since the last solution; 0 never skips. [m]"""
@@ -35,6 +37,11 @@ class OnDemandConfig:
     farthest_m: float = 0.0
     """Do not solve bodies that are farther than this from whoever looks (see :meth:`OnDemand.step`); 0 is
     never. [m]"""
+
+    def __post_init__(self) -> None:
+        settings = (self.still_m, self.still_rad, self.rate_hz, self.phase, self.farthest_m)
+        if not all(0.0 <= value < math.inf for value in settings) or self.phase > 1.0:
+            raise ValueError(f"settings must be finite and not negative, and phase at most 1: {self}")
 
 
 def phase_of(body: int, bodies: int) -> float:
@@ -132,15 +139,27 @@ class OnDemand:
         if config.still_m <= 0.0 or self._asked is None:
             return True
         pose, asked = self._asked
-        if float(np.linalg.norm(target.position - asked.position)) > config.still_m:
+        if math.dist(target.position, asked.position) > config.still_m:
             return True
-        if float(np.linalg.norm(start.root_world - pose.root_world)) > config.still_m:
+        if math.dist(start.root_world, pose.root_world) > config.still_m:
             return True
         if float(quat.angle(start.base_world, pose.base_world)) > config.still_rad:
             return True
         if (target.rotation is None) != (asked.rotation is None):
             return True
+        if (target.weight, target.rotation_weight) != (asked.weight, asked.rotation_weight):
+            return True
+        if _between(target.side, asked.side) > config.still_rad:
+            return True
         turned = 0.0
         if target.rotation is not None and asked.rotation is not None:
             turned = float(quat.angle(target.rotation, asked.rotation))
         return turned > config.still_rad
+
+
+def _between(pole: V3, other: V3) -> float:
+    """Angle between two poles; endless when only one of them says something. [rad]"""
+    a, b = np.array(pole), np.array(other)
+    if a.any() != b.any():
+        return math.inf
+    return math.atan2(float(np.linalg.norm(np.cross(a, b))), float(a @ b))

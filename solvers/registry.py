@@ -99,6 +99,7 @@ def _with_constraints(
 
     once = replace(config, max_rounds=1)
     pose = start
+    solution = judged(chain, start, start.rotations_world, target, config, 0)
     for used in range(1, config.max_rounds + 1):
         before = pose.rotations_world
         pose = solve(chain, pose, target, once).pose

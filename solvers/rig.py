@@ -135,6 +135,8 @@ class Rig:
         """
         path = self.path(root, tip)
         left_out = {self.index(name) for name in skip}
+        for name in (*(weights or ()), *(limits or ())):
+            self.index(name)
         if left_out & {path[0], path[-1]}:
             raise ValueError("the first and the last joint of a chain cannot be skipped")
         joints = [j for j in path if j not in left_out]

@@ -69,8 +69,11 @@ class TargetSmoother:
     def step(self, target: Target, time_s: float) -> Target:
         """The smoothed target at ``time_s``; what is not smoothed (weights) is passed on. [s]
 
-        A rotation or pole that appears is taken as it is; one that goes is forgotten.
+        A rotation or pole that appears is taken as it is; one that goes is forgotten. ValueError for a
+        number that is not finite: it would never be forgotten again.
         """
+        if not np.isfinite([*target.point, *target.turn, *target.side, time_s]).all():
+            raise ValueError(f"time_s is not finite: {time_s}")
         shown = self._shown
         if shown is None:
             self._shown, self._time_s = target, time_s

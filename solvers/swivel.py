@@ -55,6 +55,8 @@ def with_swivel(
     It stays where it is when the axis or the reference's projection has no direction.
     """
     start, bend, end, zero = _vectors(root=root, middle=middle, tip=tip, reference=reference)
+    if not math.isfinite(angle_rad):
+        raise ValueError(f"angle_rad is not finite: {angle_rad}")
     return np.array(kernels.middle_at(start, bend, end, zero, float(angle_rad)))
 
 
@@ -69,6 +71,8 @@ def hinted_pole(
     ``solvers.smoothing``). A straight limb has no bend to keep, and a hint along the limb says nothing: the
     other one alone counts.
     """
+    if not 0.0 <= hint_weight <= 1.0:
+        raise ValueError(f"hint_weight is {hint_weight:g}; it must be from 0 to 1")
     bent = swivel_angle(root, middle, tip, hint)
     if bent is None:
         off = np.asarray(middle, np.float64) - np.asarray(root, np.float64)
@@ -125,6 +129,8 @@ class SwivelState:
         self._reference, self._spare = _vectors(reference=reference, spare=spare)
         if not rate_rad_s > 0.0 or not 0.0 < zone <= 1.0:
             raise ValueError(f"rate_rad_s is {rate_rad_s:g} and zone {zone:g}; above 0, zone at most 1")
+        if not np.cross(self._reference, self._spare).any():
+            raise ValueError("reference and spare lie on one line; they need two directions")
         self.rate_rad_s, self.zone = rate_rad_s, zone
         self.reset()
 

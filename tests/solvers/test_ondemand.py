@@ -73,6 +73,15 @@ def test_a_turn_alone_is_a_move() -> None:
     assert (demand.solved, demand.skipped) == (2, 1)
 
 
+def test_another_pole_is_a_move() -> None:
+    """And so is a pole that appears or goes; the position may be any three numbers."""
+    demand, pose = OnDemand(OnDemandConfig(still_m=0.001, still_rad=0.01)), CHAIN.rest()
+    for pole in ((0.0, 0.0, 1.0), (0.0, 0.0, 2.0), (1.0, 0.0, 0.0), None):
+        pose = demand.step(CHAIN, pose, Target((0.15, -0.35, 0.0), pole=pole), DT, solve)
+
+    assert (demand.solved, demand.skipped) == (3, 1)
+
+
 def test_a_skipped_chain_still_hangs_on_its_body() -> None:
     """The root moves with the body in every frame, by less than would call the solver."""
     demand = OnDemand(OnDemandConfig(still_m=1.0))
