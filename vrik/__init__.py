@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from solvers import register_solver as register_solver
     from solvers import solve_chain as solve_chain
     from solvers import solve_many as solve_many
-    from solvers.guess import Guess as Guess
     from solvers.fitted import FittedPrior as FittedPrior
+    from solvers.guess import Guess as Guess
     from solvers.prior import Prior as Prior
     from solvers.prior import RulesPrior as RulesPrior
     from vrik.body import BodyModel as BodyModel

@@ -99,7 +99,8 @@ class SolveConfig:
     """Which solver bends the legs."""
 
     spine_solver: str = "ccd"
-    """Which solver bends the spine. Other solvers than these three run outside of the compiled body, slower."""
+    """Which solver bends the spine. Other solvers than these three run outside of the compiled body, more
+    slowly."""
 
     stepping: SteppingConfig = field(default_factory=SteppingConfig)
     """When feet without trackers step."""
