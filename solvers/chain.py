@@ -157,8 +157,8 @@ class Target:
     Args:
         position: (3,) where. [m]
         rotation: (4,) world rotation of the last joint, or None: no target. The identity is a target.
-        weight: How much this target counts beside others on the same tip.
-        rotation_weight: The same for its rotation.
+        weight: How much this target counts beside others on the same tip (``solvers.blend.combined``).
+        rotation_weight: How much the square of its angle counts beside that of its distance.
         pole: (3,) world direction to the side of which the chain bends; None: it keeps the bend it has.
     """
 
@@ -186,11 +186,6 @@ class Target:
     def turn_weight(self) -> float:
         """``rotation_weight``, or 0 without a rotation; ValueError when it is negative or not finite."""
         return 0.0 if self.rotation is None else checked_weight("rotation_weight", self.rotation_weight)
-
-    @property
-    def place_weight(self) -> float:
-        """``weight``; ValueError when it is negative or not finite."""
-        return checked_weight("weight", self.weight)
 
     @property
     def side(self) -> V3:

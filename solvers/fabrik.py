@@ -28,8 +28,8 @@ def solve(chain: Chain, start: ChainPose, target: Target, config: ChainConfig) -
         chain: Joints, weights (0: rigid, its run moves as one bone), limits. Soft zones slow a joint within
             FABRIK's rounds; only the hard stop decides whether a target is met.
         start: How the chain lies; its first joint stays where it is.
-        target: What the tip should meet. Where position and rotation cannot both be met, the one with the
-            larger weight is; with limits, the least sum of squares.
+        target: What the tip should meet. Where position and rotation cannot both be met, the rotation is
+            if ``rotation_weight`` is above 1, else the position; with limits, the least sum of squares.
         config: ``tolerance_m``, ``tolerance_rad``, ``max_rounds`` (all steps of all attempts together),
             ``rotation_length_m`` and ``restarts`` are used.
 
@@ -59,7 +59,7 @@ def solve(chain: Chain, start: ChainPose, target: Target, config: ChainConfig) -
         base,
         target.point,
         target.turn,
-        float(target.turn_weight / max(target.place_weight, 1e-9)),
+        float(target.turn_weight),
         target.side,
         float(config.tolerance_m),
         float(config.tolerance_rad),

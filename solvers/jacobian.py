@@ -30,8 +30,9 @@ def solve_dls(chain: Chain, start: ChainPose, target: Target, config: ChainConfi
     Args:
         chain: Lengths, weights, limits.
         start: The warm start. Joints outside of their limits are brought inside first.
-        target: Place, and rotation of the last joint; a radian counts ``rotation_weight *
-            config.rotation_length_m`` metres. The pole turns the chain as far as the tip does not mind.
+        target: Place, and rotation of the last joint; a radian counts
+            ``config.rotation_length_m`` times the root of ``rotation_weight`` metres. The
+            pole turns the chain as far as the tip does not mind.
         config: Settings.
 
     Returns:
@@ -85,7 +86,7 @@ def _solve(method: int, chain: Chain, start: ChainPose, target: Target, config: 
 
 
 def _miss(solution: ChainSolution, target: Target, config: ChainConfig) -> float:
-    turned = solution.residual_rad * config.rotation_length_m * target.turn_weight
+    turned = solution.residual_rad * config.rotation_length_m * math.sqrt(target.turn_weight)
     return math.hypot(solution.residual_m, turned)
 
 

@@ -81,9 +81,9 @@ def solve(
 
     points (m + 1, 3) [m], of which row 0 stays; rotations (m, 4); offsets, weights and limits as in
     ``solvers.chain.Chain``, ``base`` what joint 0 hangs on. Without ``turn_weight`` only the place counts;
-    a radian counts ``turn_weight * length_m`` metres. ``damping`` and ``border`` are shares of the largest
-    singular value, ``to_middle`` the share of the way to the middle of their ranges that joints go in a
-    round where the tip does not mind.
+    a radian counts ``length_m`` times the root of ``turn_weight`` metres. ``damping`` and ``border`` are
+    shares of the largest singular value, ``to_middle`` the share of the way to the middle of
+    their ranges that joints go in a round where the tip does not mind.
 
     No joint turns farther in a call than |error| / (2 damping s), error at the start and s the largest
     singular value there: what damped least squares turns at most in one step.
@@ -92,7 +92,7 @@ def solve(
     settle(points, rotations, offsets, limits, base, work)
     first = first_free(weights)
     goal = goal_within(load3(points, first), offsets, first, target, soft_m)
-    scaled = length_m * turn_weight
+    scaled = length_m * math.sqrt(turn_weight)
     n = 6 if scaled > 0.0 else 3
     wishes = to_middle > 0.0 or dot(pole, pole) > 0.0
     met_m = tolerance_m if distance(goal, target) <= 0.0 else NEAR * tolerance_m

@@ -50,7 +50,7 @@ def smoothed(target: Target, time_s: float) -> object:
         (lambda: OnDemandConfig(rate_hz=-5.0), "not negative"),
         (lambda: OnDemandConfig(phase=2.0), "phase at most 1"),
         (lambda: solved(Target(np.full(3, 0.2), HALF, rotation_weight=math.nan)), "rotation_weight is nan"),
-        (lambda: solved(Target(np.full(3, 0.2), HALF, weight=-1.0)), "weight is -1"),
+        (lambda: solved(Target(np.full(3, 0.2), HALF, rotation_weight=-1.0)), "rotation_weight is -1"),
         (
             lambda: solve_many(ARM, *ROWS, target_rotations=HALF[None], rotation_weight=math.nan),
             "rotation_weight is nan",
