@@ -10,12 +10,10 @@ Source: the MCAP specification, https://mcap.dev/spec.
 from __future__ import annotations
 
 import io
-import itertools
-import re
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -26,41 +24,38 @@ from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 from mcap.records import Attachment, Channel, Header, Metadata, Statistics
 
+from recordings.mcap_marks import (
+    CHUNK,
+    DATA_END,
+    MAGIC,
+    MAX_CHUNK_BYTES,
+    MAX_RECORD_BYTES,
+    MAX_SUMMARY_BYTES,
+    RECORD,
+    STEP,
+    bears_out,
+    find_chunk,
+    is_attachment,
+    is_chunk,
+    is_header,
+)
+from recordings.mcap_parts import Part, find_parts
 from vrik.errors import DamagedRecordingError
-
-MAGIC = b"\x89MCAP0\r\n"
-MAX_RECORD_BYTES = 32 << 20
-"""A larger record, attachments apart, is taken for a damaged length. [bytes]"""
-
-MAX_CHUNK_BYTES = 32 << 20
-"""A chunk that claims to unpack to more than this is not unpacked. [bytes]"""
 
 MAX_ATTACHMENT_BYTES = 1 << 20
 """A larger attachment is passed over. [bytes]"""
 
-MAX_SUMMARY_BYTES = 16 << 20
-"""The summary is looked for in this much of the end of a file. [bytes]"""
-
 MAX_ATTACHMENTS = 8
 """No more of them are kept."""
 
-_RECORD = struct.Struct("<BQ")
-_FOOTER = struct.Struct("<QQI")  # begin of the summary, begin of its offsets, checksum
-_CHUNK = struct.Struct("<QQQII")  # start, end, size, crc, length of the compression's name
 _MESSAGE = struct.Struct("<HIQQ")  # channel, sequence, log time, publish time
 _MESSAGE_RECORD = struct.Struct("<BQHIQQ")  # both in one
-_STEP = 64 * 1024
-_SEARCH_STEP = 1 << 20
 _LONGEST_NAME = 200
 _MOST_NAMES = 64
 _PRIVATE = 0x80
 """Opcodes from here on are free for anybody; such records are skipped."""
 
-_DATA_END = _RECORD.pack(Opcode.DATA_END, 4)
 _LAST = ((Opcode.DATA_END, 4), (Opcode.FOOTER, 20))
-_FOOTER_HEAD = _RECORD.pack(Opcode.FOOTER, _FOOTER.size)
-_EDGE_MARK = re.compile(re.escape(MAGIC) + b"|" + re.escape(_FOOTER_HEAD))
-_CHUNK_MARK = re.compile(rb"\x04\0\0\0zstd|\x03\0\0\0lz4")
 _KEPT = (
     Opcode.HEADER, Opcode.CHANNEL, Opcode.MESSAGE, Opcode.METADATA, Opcode.CHUNK, Opcode.MESSAGE_INDEX,
     Opcode.ATTACHMENT,
@@ -69,21 +64,6 @@ _KEPT = (
 
 Message: TypeAlias = tuple[int, int, bytes]
 """Channel number, log time [ns], data. A plain tuple, since there are a hundred thousand of them a second."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Where in a file one recording lies.
-
-    Args:
-        begin: Its first byte.
-        end: The first byte behind it.
-        junk: Bytes before or behind it that belong to no recording.
-    """
-
-    begin: int
-    end: int
-    junk: int = 0
 
 
 @dataclass(slots=True)
@@ -188,121 +168,6 @@ def walk_batches(path: Path, walk: Walk) -> Iterator[list[Message]]:
                 _note(opcode, content, walk)
 
 
-def begins_like_mcap(head: bytes) -> bool:
-    """Whether a file with this begin is MCAP, also when that is damaged: then its inside must tell."""
-    if head.startswith(MAGIC) or (0 < len(head) < len(MAGIC) and MAGIC.startswith(head)):
-        return True
-    return bool(find_parts(io.BytesIO(head)))
-
-
-def parts_of(path: Path) -> list[Part]:
-    """As :func:`find_parts`, for a file by its name."""
-    with path.open("rb") as stream:
-        return find_parts(stream)
-
-
-def find_parts(stream: BinaryIO) -> list[Part]:
-    """The recordings in a file: one, or several that were put one behind the other.
-
-    A recording begins with the magic bytes and a header, or right behind the end of the one before. Bytes in
-    which there is neither a begin nor a chunk are junk; they count with the recording before them.
-    """
-    size = stream.seek(0, io.SEEK_END)
-    if _ends_as_one(stream, size):
-        return [Part(0, size)]
-    edges = sorted({0, size, *_edges(stream, size)})
-    parts: list[Part] = []
-    junk = 0
-    for begin, end in itertools.pairwise(edges):
-        stream.seek(begin)
-        head = stream.read(len(MAGIC))
-        starts = head == MAGIC or (begin == 0 and MAGIC.startswith(head))
-        if starts or _is_header(stream, begin + len(MAGIC)) or _find_chunk(stream, begin, end) < end:
-            parts.append(Part(begin, end, junk))
-            junk = 0
-        elif parts:
-            parts[-1] = replace(parts[-1], junk=parts[-1].junk + end - begin)
-        else:
-            junk += end - begin
-    return parts
-
-
-def _ends_as_one(stream: BinaryIO, size: int) -> bool:
-    """Whether the end record of a file says that it begins where the file begins: the usual, closed file."""
-    tail = _RECORD.size + _FOOTER.size + len(MAGIC)
-    stream.seek(0)
-    if stream.read(len(MAGIC)) != MAGIC or size < tail:
-        return False
-    stream.seek(size - tail)
-    end = stream.read(tail)
-    summary_at, _, _ = _FOOTER.unpack_from(end, _RECORD.size)
-    begin = summary_at - len(_DATA_END) - 4
-    if not (end.startswith(_FOOTER_HEAD) and end.endswith(MAGIC) and 0 < begin < size):
-        return False
-    if size - begin > MAX_SUMMARY_BYTES:
-        return False
-    stream.seek(begin)
-    summary = stream.read(size - begin)
-    if not summary.startswith(_DATA_END) or summary.find(MAGIC) != len(summary) - len(MAGIC):
-        return False
-    return _find_chunk(stream, begin, size) == size
-
-
-def _edges(stream: BinaryIO, size: int) -> Iterator[int]:
-    """Where a recording begins or has ended, in order.
-
-    The magic bytes tell, beside a header or an end record. So does an end record that knows where its summary
-    began, counted from the last edge: then the magic bytes of both recordings at a seam may be damaged.
-    """
-    footer, last = len(_FOOTER_HEAD) + _FOOTER.size, 0
-    for start in range(0, size, _SEARCH_STEP):
-        stream.seek(start)
-        for mark in _EDGE_MARK.finditer(stream.read(_SEARCH_STEP + len(_FOOTER_HEAD) - 1)):
-            at = start + mark.start()
-            if mark[0] == MAGIC:
-                if _is_header(stream, at + len(MAGIC)):
-                    last = at
-                    yield at
-                stream.seek(max(0, at - footer))
-                ends = at >= footer and stream.read(len(_FOOTER_HEAD)) == _FOOTER_HEAD
-                end = at + len(MAGIC)
-            else:
-                ends, end = _is_end(stream, at, last), min(size, at + footer + len(MAGIC))
-            if ends:
-                last = end
-                yield end
-
-
-def _is_end(stream: BinaryIO, at: int, begin: int) -> bool:
-    """Whether an end record stands here of a recording that began at ``begin``."""
-    stream.seek(at + len(_FOOTER_HEAD))
-    summary_at = int.from_bytes(stream.read(8), "little")
-    if not _RECORD.size < summary_at <= at - begin:
-        return False
-    stream.seek(begin + summary_at - len(_DATA_END) - 4)
-    return stream.read(len(_DATA_END)) == _DATA_END
-
-
-def _is_header(stream: BinaryIO, at: int) -> bool:
-    """Whether a whole header record stands here."""
-    stream.seek(at)
-    head = stream.read(_RECORD.size)
-    if len(head) < _RECORD.size:
-        return False
-    opcode, length = _RECORD.unpack(head)
-    if opcode != Opcode.HEADER or length > _STEP:
-        return False
-    return _holds_strings(stream.read(length), length, 2)
-
-
-def _holds_strings(content: bytes, length: int, count: int) -> bool:
-    """Whether the content is exactly so many strings, each behind its length."""
-    at = 0
-    for _ in range(count):
-        at += 4 + int.from_bytes(content[at : at + 4], "little")
-    return at == length == len(content)
-
-
 def _records_of_part(stream: BinaryIO, part: Part, walk: Walk) -> Iterator[tuple[int, bytes, bool]]:
     """(opcode, content, whole) of the data section; only a chunk is handed out when it is cut short.
 
@@ -315,16 +180,16 @@ def _records_of_part(stream: BinaryIO, part: Part, walk: Walk) -> Iterator[tuple
         at += len(MAGIC)
     else:
         walk.start_damaged = True
-        if _is_header(stream, at + len(MAGIC)):
+        if is_header(stream, at + len(MAGIC)):
             at += len(MAGIC)
             walk.lost_bytes += len(MAGIC)
-    while end - at >= _RECORD.size:
+    while end - at >= RECORD.size:
         walk.at = at
         stream.seek(at)
-        opcode, length = _RECORD.unpack(stream.read(_RECORD.size))
-        stop = at + _RECORD.size + length
+        opcode, length = RECORD.unpack(stream.read(RECORD.size))
+        stop = at + RECORD.size + length
         if (opcode, length) in _LAST:
-            more_at = _find_chunk(stream, at + 1, end)
+            more_at = find_chunk(stream, at + 1, end)
             if more_at == end:
                 walk.data_ended = True
                 return
@@ -332,90 +197,32 @@ def _records_of_part(stream: BinaryIO, part: Part, walk: Walk) -> Iterator[tuple
             walk.goes_on = True
             at = more_at
             continue
-        if opcode != Opcode.CHUNK and _is_chunk(stream, at, end):
+        if opcode != Opcode.CHUNK and is_chunk(stream, at, end):
             opcode = Opcode.CHUNK
         known = 0 < opcode < Opcode.DATA_END and opcode != Opcode.FOOTER
         if stop <= end and (known or opcode >= _PRIVATE):
             most = MAX_ATTACHMENT_BYTES if opcode == Opcode.ATTACHMENT else MAX_RECORD_BYTES
-            stream.seek(at + _RECORD.size)
+            stream.seek(at + RECORD.size)
             content = stream.read(length) if opcode in _KEPT and length <= most else b""
-            sure = _bears_out(opcode, length, content) or (
-                opcode == Opcode.ATTACHMENT and _is_attachment(stream, at + _RECORD.size, stop)
+            sure = bears_out(opcode, length, content) or (
+                opcode == Opcode.ATTACHMENT and is_attachment(stream, at + RECORD.size, stop)
             )
             if sure and opcode == Opcode.ATTACHMENT and not content:
-                stream.seek(at + _RECORD.size + 16)
+                stream.seek(at + RECORD.size + 16)
                 name_length = min(int.from_bytes(stream.read(4), "little"), _LONGEST_NAME)
                 _pass_over(stream.read(name_length).decode(errors="replace"), walk)
-            if sure or _find_chunk(stream, at + 1, stop) == stop:
+            if sure or find_chunk(stream, at + 1, stop) == stop:
                 if content and (sure or opcode != Opcode.MESSAGE_INDEX):
                     yield opcode, content, True
                 at = stop
                 continue
-        next_at = _find_chunk(stream, at + 1, end)
+        next_at = find_chunk(stream, at + 1, end)
         if opcode == Opcode.CHUNK:
-            stream.seek(at + _RECORD.size)
-            yield opcode, stream.read(max(0, min(next_at - at - _RECORD.size, MAX_CHUNK_BYTES))), False
+            stream.seek(at + RECORD.size)
+            yield opcode, stream.read(max(0, min(next_at - at - RECORD.size, MAX_CHUNK_BYTES))), False
         walk.lost_bytes += next_at - at
         at = next_at
     walk.lost_bytes += end - at
-
-
-def _bears_out(opcode: int, length: int, content: bytes) -> bool:
-    """Whether the content is as long as it says itself."""
-    if len(content) != length:
-        return False
-    if opcode == Opcode.CHUNK and length >= _CHUNK.size:
-        at = _CHUNK.size + _CHUNK.unpack_from(content)[4]
-        return bool(length == at + 8 + int.from_bytes(content[at : at + 8], "little"))
-    if opcode == Opcode.MESSAGE_INDEX and length >= 6:
-        entries = int.from_bytes(content[2:6], "little")
-        return length == 6 + entries and entries % 16 == 0
-    return opcode == Opcode.HEADER and _holds_strings(content, length, 2)
-
-
-def _is_attachment(stream: BinaryIO, at: int, stop: int) -> bool:
-    """Whether the lengths in an attachment add up to its own, so that what is in it is its own business."""
-    at += 16
-    for width in (4, 4, 8):
-        stream.seek(at)
-        at += width + int.from_bytes(stream.read(width), "little")
-        if at > stop:
-            return False
-    return at + 4 == stop
-
-
-def _find_chunk(stream: BinaryIO, start: int, stop: int) -> int:
-    """Where the next packed chunk begins, known by the name of its compression; ``stop`` without one."""
-    ahead = _RECORD.size + _CHUNK.size
-    for at in range(start, stop, _STEP):
-        stream.seek(at)
-        for mark in _CHUNK_MARK.finditer(stream.read(_STEP + ahead)):
-            begin = at + mark.start() - ahead + 4
-            if start <= begin < stop and _is_chunk(stream, begin, stop):
-                return begin
-    return stop
-
-
-def _is_chunk(stream: BinaryIO, at: int, stop: int) -> bool:
-    """Whether a packed chunk begins here: most of what its head says must fit, all of it need not."""
-    stream.seek(at)
-    head = stream.read(_RECORD.size + _CHUNK.size + 16)
-    if len(head) < _RECORD.size + _CHUNK.size + 4 or not _CHUNK_MARK.match(
-        head, _RECORD.size + _CHUNK.size - 4
-    ):
-        return False
-    opcode, length = _RECORD.unpack_from(head)
-    first_ns, last_ns, size, _, name_length = _CHUNK.unpack_from(head, _RECORD.size)
-    packed_at = _RECORD.size + _CHUNK.size + name_length
-    packed = int.from_bytes(head[packed_at : packed_at + 8], "little")
-    fits = (
-        opcode == Opcode.CHUNK,
-        length <= MAX_RECORD_BYTES,
-        length == packed_at - _RECORD.size + 8 + packed,
-        first_ns <= last_ns,
-        size <= MAX_CHUNK_BYTES,
-    )
-    return bool(sum(fits) >= 3)
 
 
 def _has_footer(stream: BinaryIO, part: Part) -> bool:
@@ -434,10 +241,10 @@ def _read_summary(stream: BinaryIO, part: Part, walk: Walk) -> None:
     begin = max(part.begin, part.end - MAX_SUMMARY_BYTES)
     stream.seek(begin)
     tail = stream.read(part.end - begin)
-    start = tail.rfind(_DATA_END)
+    start = tail.rfind(DATA_END)
     if start < 0:
         return
-    summary = tail[start + len(_DATA_END) + 4 :]
+    summary = tail[start + len(DATA_END) + 4 :]
     checksum = int.from_bytes(summary[-len(MAGIC) - 4 : -len(MAGIC)], "little")
     for opcode, begin, end, content in _records(summary):
         matches = opcode == Opcode.STATISTICS and zlib.crc32(summary[: -len(MAGIC) - 4]) == checksum
@@ -448,9 +255,9 @@ def _read_summary(stream: BinaryIO, part: Part, walk: Walk) -> None:
 def _records(content: bytes) -> Iterator[tuple[int, int, int, bytes]]:
     """(opcode, begin, end, content) of the whole records in an unpacked chunk or summary."""
     at, size = 0, len(content)
-    while size - at >= _RECORD.size:
-        opcode, length = _RECORD.unpack_from(content, at)
-        at += _RECORD.size
+    while size - at >= RECORD.size:
+        opcode, length = RECORD.unpack_from(content, at)
+        at += RECORD.size
         if length > size - at:
             return
         yield opcode, at, at + length, content
@@ -486,22 +293,22 @@ def _messages(content: bytes, walk: Walk) -> list[Message]:
     last: dict[int, int] = {}
     at, size = 0, len(content)
     unpack, head, is_message = _MESSAGE_RECORD.unpack_from, _MESSAGE_RECORD.size, int(Opcode.MESSAGE)
-    while size - at >= _RECORD.size:
+    while size - at >= RECORD.size:
         if content[at] == is_message and size - at >= head:
             _, length, channel_id, sequence, log_time, _ = unpack(content, at)
-            end = at + _RECORD.size + length
+            end = at + RECORD.size + length
             if end > size:
                 break
             if length >= _MESSAGE.size:
                 found.append((channel_id, log_time, content[at + head : end]))
                 last[channel_id] = sequence
         else:
-            opcode, length = _RECORD.unpack_from(content, at)
-            end = at + _RECORD.size + length
+            opcode, length = RECORD.unpack_from(content, at)
+            end = at + RECORD.size + length
             if end > size or opcode == 0:  # no record has this number: a chunk of zeros
                 break
             if opcode == Opcode.CHANNEL:
-                _note(opcode, content[at + _RECORD.size : end], walk)
+                _note(opcode, content[at + RECORD.size : end], walk)
         at = end
     for channel_id, sequence in last.items():
         _number(walk, channel_id, sequence)
@@ -544,13 +351,13 @@ def _pass_over(name: str, walk: Walk) -> None:
 
 def _unpack(content: bytes) -> tuple[bytes, bool]:
     """The records of a chunk as far as they can be unpacked, and whether that is all of it, unchanged."""
-    if len(content) < _CHUNK.size:
+    if len(content) < CHUNK.size:
         return b"", False
-    _, _, size, checksum, name_length = _CHUNK.unpack_from(content)
-    at = _CHUNK.size + name_length + 8
+    _, _, size, checksum, name_length = CHUNK.unpack_from(content)
+    at = CHUNK.size + name_length + 8
     if name_length > 64 or at > len(content) or size > MAX_CHUNK_BYTES:
         return b"", False
-    name = content[_CHUNK.size : at - 8]
+    name = content[CHUNK.size : at - 8]
     unpacked = _decompress(name, content[at:], size)
     if len(unpacked) < size:
         return unpacked, False
@@ -567,18 +374,18 @@ def _decompress(name: bytes, packed: bytes, size: int) -> bytes:
     try:
         if name == b"zstd":
             reader = zstandard.ZstdDecompressor().stream_reader(packed)
-            while left > 0 and (part := reader.read(min(left, _STEP))):
+            while left > 0 and (part := reader.read(min(left, STEP))):
                 parts.append(part)
                 left -= len(part)
         elif name == b"lz4":
             unpacker = lz4.frame.LZ4FrameDecompressor()
-            part = unpacker.decompress(packed, max_length=min(left, _STEP))
+            part = unpacker.decompress(packed, max_length=min(left, STEP))
             while part:
                 parts.append(part)
                 left -= len(part)
                 if left <= 0 or unpacker.eof:
                     break
-                part = unpacker.decompress(b"", max_length=min(left, _STEP))
+                part = unpacker.decompress(b"", max_length=min(left, STEP))
     except (zstandard.ZstdError, RuntimeError, EOFError):
         pass  # the parts so far are whole
     return b"".join(parts)

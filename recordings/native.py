@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from recordings import schema
-from recordings.mcap_walk import Walk, begins_like_mcap
+from recordings.mcap_parts import begins_like_mcap
+from recordings.mcap_walk import Walk
 from recordings.native_contents import Event, body_of, check_version, native_batches, topic_of
 from recordings.native_reader import NativeRecording
 from recordings.native_writer import RecordingWriter

@@ -14,7 +14,8 @@ from mcap.records import Channel
 from numpy.typing import NDArray
 
 from recordings import schema
-from recordings.mcap_walk import Message, Part, Walk, walk_batches
+from recordings.mcap_parts import Part
+from recordings.mcap_walk import Message, Walk, walk_batches
 from vrik import quat
 from vrik.arrays import Points
 from vrik.body import BodyModel

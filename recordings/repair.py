@@ -12,7 +12,8 @@ import numpy as np
 
 from recordings import schema
 from recordings.importers import find_importer
-from recordings.mcap_walk import Part, Walk, parts_of
+from recordings.mcap_parts import Part, parts_of
+from recordings.mcap_walk import Walk
 from recordings.native_contents import (
     Contents,
     body_of,

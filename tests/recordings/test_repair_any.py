@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recordings import open_recording, read_all
-from recordings.mcap_walk import MAGIC, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS
+from recordings.mcap_marks import MAGIC
+from recordings.mcap_walk import MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS
 from recordings.native import NativeRecording, RecordingWriter
 from recordings.repair import repair
 from vrik import quat
