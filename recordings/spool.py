@@ -5,15 +5,14 @@ A short recording stays in memory; a long one goes to a temporary file that disa
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from tempfile import SpooledTemporaryFile
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
 
+from recordings.aside import file_aside
 from recordings.base import ROW_ARRAYS, RecordingInfo
 from vrik.arrays import Ints
 from vrik.frames import TrackedDevice, TrackerSequence
@@ -62,10 +61,7 @@ class Spool:
     _file: IO[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
-        # Closed by the finalizer below, when nobody can ask for the frames any more.
-        file = SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115
-        self._file = cast("IO[bytes]", file)
-        weakref.finalize(self, file.close)
+        self._file = file_aside(self, IN_MEMORY_BYTES)
 
     def add(self, part: TrackerSequence) -> None:
         """Put some frames aside; a part without frames is nothing."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from array import array
 from collections.abc import Iterable
-from tempfile import SpooledTemporaryFile
 
 import numpy as np
 
+from recordings.aside import file_aside
 from vrik.arrays import Bools, Floats, Ints
 from vrik.errors import RecordingError
 
@@ -28,8 +27,7 @@ class Samples:
         self.width = width
         self._frames = array("q")
         self._waiting = array("d")
-        self._file = SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115
-        weakref.finalize(self, self._file.close)
+        self._file = file_aside(self, IN_MEMORY_BYTES)
 
     def __len__(self) -> int:
         return len(self._frames)

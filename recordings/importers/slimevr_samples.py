@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from tempfile import SpooledTemporaryFile
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recordings.aside import file_aside
 from vrik.arrays import Floats, Ints
 
 Floats32: TypeAlias = NDArray[np.float32]
@@ -86,8 +85,7 @@ class Samples:
     def __init__(self) -> None:
         self.tracks: list[Track] = []
         self._aside = 0
-        self._file = SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115
-        weakref.finalize(self, self._file.close)
+        self._file = file_aside(self, IN_MEMORY_BYTES)
 
     def put_aside(self, everything: bool = False) -> None:
         """Move what waits in the tracks into the file, once that is much, or ``everything``."""
