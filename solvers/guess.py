@@ -37,6 +37,19 @@ class Guess:
     contact: Floats
     confidence: Floats
 
+    def arrays(self) -> tuple[Points, Quats, Quats, Points, Quats, Points, Points, Floats]:
+        """What a kernel of a prior fills, as rows: all but ``confidence``."""
+        return (
+            self.pelvis_position[None],
+            self.pelvis_rotation[None],
+            self.chest_rotation[None],
+            self.ankle_position,
+            self.foot_rotation,
+            self.elbow_pole,
+            self.knee_pole,
+            self.contact,
+        )
+
     @classmethod
     def fresh(cls) -> Guess:
         """Arrays to be filled; a prior overwrites all of them each frame."""

@@ -80,14 +80,7 @@ class RulesPrior:
             body.stature_m,
             floor_y,
             state,
-            out.pelvis_position[None],
-            out.pelvis_rotation[None],
-            out.chest_rotation[None],
-            out.ankle_position,
-            out.foot_rotation,
-            out.elbow_pole,
-            out.knee_pole,
-            out.contact,
+            *out.arrays(),
         )
         head, left, right = targets.position_weight[:3]
         both = min(head, left, right)
