@@ -9,7 +9,7 @@ made larger or smaller until the distance fits, or else the last two bones in cl
 
 import math
 
-from solvers.kernels.two_bone import bend, side_of
+from solvers.kernels.triangle import bend, side_of
 from vrik.arrays import V3, Floats, Points
 from vrik.jit import kernel
 from vrik.kernels.quat import carry, qarc

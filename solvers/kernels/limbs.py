@@ -3,7 +3,7 @@
 import math
 
 from solvers.kernels.fabrik import reach, turn_to_pole
-from solvers.kernels.two_bone import bend, side_of
+from solvers.kernels.triangle import bend, side_of
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import (

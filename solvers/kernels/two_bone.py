@@ -1,7 +1,7 @@
 """Two bones in closed form: the law of cosines, and a pole that says to which side to bend.
 
-:func:`bend` is the bare triangle for joints without rotations. :func:`solve` turns the joints of a chain: the
-middle one opens about one axis, the first one then takes the tip to the target and the middle to its side.
+:func:`solve` turns the joints of a chain: the middle one opens about one axis, the first one then takes the
+tip to the target and the middle to its side. ``triangle.bend`` is the same for joints without rotations.
 
 Source: Tolani, Goswami & Badler, "Real-time inverse kinematics techniques for anthropomorphic limbs",
 Graphical Models 62 (2000), section 3: the middle joint lies on a circle about the root-target axis. Written
@@ -11,7 +11,6 @@ here with the angle of a hinge as the unknown, so that bent rest poses and tilte
 import math
 
 from solvers.kernels.limits import (
-    CONE,
     FREE,
     HIGH,
     HINGE,
@@ -23,9 +22,9 @@ from solvers.kernels.limits import (
     axis_of,
     center_of,
     clamp,
-    excess,
     nearest_angle,
 )
+from solvers.kernels.two_bone_swivel import ALLOWED, allowed_swivel, is_hinge, roll
 from vrik.arrays import Q4, V3, Floats, Points, Quats
 from vrik.jit import kernel
 from vrik.kernels.quat import (
@@ -43,71 +42,10 @@ from vrik.kernels.quat import (
     qunit,
     store4,
 )
-from vrik.kernels.vec import (
-    add,
-    any_normal,
-    cross,
-    distance,
-    dot,
-    load3,
-    reject,
-    scale,
-    store3,
-    sub,
-    unit_or,
-)
+from vrik.kernels.vec import add, any_normal, cross, distance, dot, load3, reject, scale, store3, sub, unit_or
 
 STRAIGHT = 1e-6
 """Bones with a smaller sine between them lie on one line: their bend has no axis."""
-
-NARROW = 0.75
-"""A cone with one swing below this share of the other is a hinge with play, bent about the wider swing."""
-
-SEARCH_STEPS = 12
-"""Swivels tried to either side when a limit forbids the wanted one: 15 degrees apart."""
-
-HALVINGS = 26
-"""Then the border of what is allowed is found by halving, to 4e-9 rad."""
-
-NEARER = 1e-3
-"""Where no swivel is allowed, what a swivel costs beside what is outside: so there is one best. [1/rad]"""
-
-ALLOWED = 1e-9
-"""A turn outside of its limits by less is inside. [rad]"""
-
-
-@kernel
-def bend(
-    root: V3, target: V3, upper: float, lower: float, pole: V3
-) -> tuple[float, float, float, float, float, float]:
-    """Middle joint and end of a limb whose end is on ``target``, bent to the side of ``pole``.
-
-    ``upper`` and ``lower`` are the bone lengths [m], ``pole`` a world direction. A target out of reach
-    is met as nearly as it can be: straight towards it, or folded towards it.
-    """
-    away = distance(target, root)
-    if away > 1e-9:
-        axis = scale(sub(target, root), 1.0 / away)
-    else:  # target on the root: fold so that the middle joint goes to the pole
-        axis = any_normal(unit_or(pole, (0.0, -1.0, 0.0)))
-    reach = min(max(away, abs(upper - lower)), upper + lower)
-    along = 0.0
-    if reach > 1e-9:
-        along = 0.5 * (reach + (upper - lower) * (upper + lower) / reach)
-    along = min(max(along, -upper), upper)  # straight and folded: rounding must not lengthen the bone
-    off = math.sqrt((upper - along) * (upper + along))
-    mid = add(root, add(scale(axis, along), scale(side_of(pole, axis), off)))
-    end = add(root, scale(axis, reach))
-    return (mid[0], mid[1], mid[2], end[0], end[1], end[2])
-
-
-@kernel
-def side_of(pole: V3, axis: V3) -> V3:
-    """Unit direction at a right angle to the unit ``axis``, on the side of ``pole``.
-
-    A pole along the axis, or of no length, says nothing: some right angle is taken.
-    """
-    return unit_or(reject(unit_or(pole, axis), axis), any_normal(axis))
 
 
 @kernel
@@ -133,16 +71,6 @@ def flex_axis(bone: V3) -> V3:
     if dot(axis, axis) < 0.01:
         axis = cross(bone, (0.0, 1.0, 0.0))
     return unit_or(axis, any_normal(bone))
-
-
-@kernel
-def is_hinge(limits: Floats, i: int) -> bool:
-    """Whether joint ``i`` bends about an axis of its own: a hinge, or a cone that is one with play."""
-    if limits[i, KIND] == HINGE:
-        return True
-    one = limits[i, SWING]
-    other = limits[i, OTHER_SWING]
-    return bool(limits[i, KIND] == CONE and min(one, other) < NARROW * max(one, other))
 
 
 @kernel
@@ -280,98 +208,12 @@ def limb(
     if half > 1e-18:
         angle = straight + branch * math.acos(min(max((reach * reach - middle) / half, -1.0), 1.0))
     local = qmul(before, qmul(qaxis(axis, nearest_angle(angle, low, high)), after))
-    local = clamp(qunit(local), limits, len(limits) // 2)  # 1; a literal would compile the limits again
+    local = clamp(qunit(local), limits, 1)
 
     bone = unit_or(qrot(local, lower), (0.0, -1.0, 0.0))
     run = unit_or(add(upper, qrot(local, lower)), scale(cross(hinge, bone), -1.0))
     turn = qalign(run, side_in_bone(upper, run, hinge), ahead, side)
     return (turn, local, stretch, ahead)
-
-
-@kernel
-def roll(local: Q4, turn: Q4, bone: V3, limits: Floats) -> Q4:
-    """The middle joint's turn with as much of the roll of ``turn`` about ``bone`` as it may have.
-
-    ``turn`` is what hangs on the bone, seen from it. A hinge rolls nothing, nor a joint with another axis.
-    """
-    kind = limits[1, KIND]
-    if kind == HINGE:
-        return local
-    angle = qtwist_angle(turn, bone)
-    if kind == CONE:
-        axis = axis_of(limits, 1)
-        if dot(axis, bone) < 1.0 - 1e-9:
-            return local
-        now = qtwist_angle(qmul(qconj(center_of(limits, 1)), local), axis)
-        angle = min(max(now + angle, limits[1, LOW]), limits[1, HIGH]) - now
-    return qunit(qmul(local, qaxis(bone, angle)))
-
-
-@kernel
-def outside(
-    angle: float,
-    first: Q4,
-    local: Q4,
-    ahead: V3,
-    bone: V3,
-    base: Q4,
-    limits: Floats,
-    turn: Q4,
-    with_hand: bool,
-) -> float:
-    """How far the first joint, and the hand if asked, are outside of their limits at a swivel. [rad]"""
-    turned = qmul(qaxis(ahead, angle), first)
-    if with_hand and is_hinge(limits, 1):
-        local = roll(local, qmul(qconj(qmul(turned, local)), turn), bone, limits)
-    miss = 0.0
-    for i in range(0, 3 if with_hand else 1, 2):
-        parent, child = (base, turned) if i == 0 else (qmul(turned, local), turn)
-        miss += excess(qmul(qconj(parent), child), limits, i)
-    return miss
-
-
-@kernel
-def allowed_swivel(
-    first: Q4, local: Q4, ahead: V3, bone: V3, base: Q4, limits: Floats, turn: Q4, with_hand: bool
-) -> float:
-    """The swivel nearest to none at which :func:`outside` is zero, or least. [rad]"""
-    least = outside(0.0, first, local, ahead, bone, base, limits, turn, with_hand)
-    if least <= ALLOWED:
-        return 0.0
-    best = 0.0
-    found = math.inf
-    step = math.pi / float(SEARCH_STEPS)
-    for i in range(2, 2 * SEARCH_STEPS + 2):  # to one side and the other, farther and farther
-        inwards = step if i % 2 == 0 else -step
-        angle = -inwards * float(i // 2)
-        miss = outside(angle, first, local, ahead, bone, base, limits, turn, with_hand)
-        if miss <= ALLOWED:
-            out = angle + inwards
-            for _ in range(HALVINGS):
-                half = 0.5 * (out + angle)
-                if outside(half, first, local, ahead, bone, base, limits, turn, with_hand) <= ALLOWED:
-                    angle = half
-                else:
-                    out = half
-            if abs(angle) < abs(found):
-                found = angle
-        elif miss + NEARER * angle * angle < least:
-            least = miss + NEARER * angle * angle
-            best = angle
-        if i % 2 == 1 and found < math.inf:
-            return found
-    middle = best
-    for i in range(4 * HALVINGS):  # nothing is allowed: what is least outside
-        angle = middle + step if i % 2 == 0 else middle - step
-        miss = outside(angle, first, local, ahead, bone, base, limits, turn, with_hand)
-        if miss + NEARER * angle * angle < least:
-            least = miss + NEARER * angle * angle
-            best = angle
-        if i % 2 == 1:
-            if best == middle:
-                step *= 0.5
-            middle = best
-    return best
 
 
 @kernel
@@ -423,7 +265,7 @@ def solve(
             angle = allowed_swivel(turned, bent, ahead, bone, base, limits, turn, asks)
             if angle != 0.0:
                 turned = qmul(qaxis(ahead, angle), turned)
-            turned = qmul(base, clamp(qmul(qconj(base), turned), limits, m // 4))
+            turned = qmul(base, clamp(qmul(qconj(base), turned), limits, 0))
         turned = qunit(turned)
         if turns and (m == 2 or (attempt == 0 and limits[2, KIND] != FREE and is_hinge(limits, 1))):
             bent = roll(bent, qmul(qconj(qmul(turned, bent)), turn), bone, limits)
